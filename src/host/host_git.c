@@ -489,10 +489,10 @@ static const char *why_no_repository(uid_t uid, const struct host_path *git, boo
 	if (status.st_uid != uid && status.st_uid != 0)
 		return "it belongs to another user";
 	if (stat_at(fd, "HEAD", &status) < 0 || (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)))
-		return "it is no repository: it has no HEAD";
+		return "it is not a repository: it has no HEAD";
 	for (size_t i = 0; has_objects && i < ARRAY_LEN(names); i++)
 		if (stat_at(fd, names[i], &status) < 0 || !S_ISDIR(status.st_mode))
-			return "it is no repository: it has no objects or no refs";
+			return "it is not a repository: it has no objects or no refs";
 	return NULL;
 }
 

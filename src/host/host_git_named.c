@@ -195,15 +195,16 @@ static void report_value(const struct asking *asking, const struct named_key *ke
 		git_command_named(command, asking->each, asking->context);
 		return;
 	}
-	asking->each(asking->context,
-		     &(struct git_named){
-			     .path = value,
-			     .is_beside_file = key->kind == VALUE_INCLUDE,
-			     .is_include = key->kind == VALUE_INCLUDE,
-			     .who = key->kind == VALUE_INCLUDE
-					    ? "git's configuration includes it, and git runs programs that it names"
-					    : "git's configuration names it, and git runs or obeys what is in it",
-		     });
+	asking->each(
+		asking->context,
+		&(struct git_named){
+			.path = value,
+			.is_beside_file = key->kind == VALUE_INCLUDE,
+			.is_include = key->kind == VALUE_INCLUDE,
+			.who = key->kind == VALUE_INCLUDE
+				       ? "git's configuration includes it, and git runs programs that it names"
+				       : "git's configuration names it, and git runs it or reads its configuration from it",
+		});
 }
 
 static void take_entry(void *context, const struct git_config_key *key, const char *value)

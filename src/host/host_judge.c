@@ -18,10 +18,11 @@
 
 #define WHY_POINTER "git takes its repository from where it points"
 #define WHY_LINK "git writes to files of such names, and through this link it would write where the link leads"
-#define WHY_ABOVE "other programs obey files in it"
-#define WHY_REPOSITORY "git or another program obeys this repository when it is used in or above the directory"
-#define WHY_BARE                                                                                                           \
-	"with `objects` and `refs`, or `commondir`, beside HEAD git takes this directory for a repository, and obeys the " \
+#define WHY_ABOVE "other programs take settings from files in it"
+#define WHY_REPOSITORY                                                                                                 \
+	"git or another program uses this repository's configuration when it runs in or above the directory"
+#define WHY_BARE                                                                                                          \
+	"with `objects` and `refs`, or `commondir`, beside HEAD git takes this directory for a repository, and uses the " \
 	"`config` and the `hooks` in it"
 
 /* --- names -------------------------------------------------------------------------------------------------- */
@@ -215,7 +216,7 @@ static enum risk judge_in_git(struct judging *judging, const char *inside)
 		if (!is_within_name(inside, "modules") && !is_within_name(inside, "worktrees"))
 			break;
 		if (!next)
-			return found(judging, RISK_PROTECTED, "it holds configuration and hooks, which git obeys");
+			return found(judging, RISK_PROTECTED, "it holds configuration and hooks, which git uses");
 		inside = next + 1;
 		is_nested = true;
 	}

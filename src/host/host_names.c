@@ -191,10 +191,10 @@ const char *const host_device_names[] = {"null", "zero", "full", "random", "uran
 #define AT_TOP true
 #define GIT_CONFIGURATION "git runs programs that it names"
 #define SHELL_START "a shell runs it when it starts or ends", AT_TOP
-#define DIRECTORY_ENTRY "tools run or obey it when a shell enters the directory"
+#define DIRECTORY_ENTRY "tools run it when a shell enters the directory"
 #define HOOK_MANAGER "a manager of git hooks runs what it names at commits and pushes"
 #define EDITOR "editors run programs that it names when they open the project"
-#define AGENT "agents run or obey what is in it"
+#define AGENT "agents run what is in it or follow its instructions"
 #define CONTINUOUS "a build server runs it after the next push", AT_TOP
 #define CONTAINER "editors run commands that it names when they open the project"
 #define PACKAGES "package managers run programs that it names"
@@ -210,8 +210,8 @@ const struct host_name host_protected_names[] = {
 	{".git/config", GIT_CONFIGURATION},
 	{".git/config.worktree", GIT_CONFIGURATION},
 	{".git/commondir", "git takes its configuration and hooks from where it points"},
-	{".git/modules", "it holds configuration and hooks of submodules, which git obeys"},
-	{".git/worktrees", "it holds configuration of other work trees, which git obeys"},
+	{".git/modules", "it holds configuration and hooks of submodules, which git uses"},
+	{".git/worktrees", "it holds configuration of other work trees, which git uses"},
 	{".git/info/attributes", "it makes git run filters, drivers and converters"},
 	{".gitmodules", "git takes addresses and commands of submodules from it", AT_TOP},
 	{".gitconfig", GIT_CONFIGURATION, AT_TOP},
@@ -474,7 +474,7 @@ const struct host_name host_build_names[] = {
 	{"Cargo.toml", "cargo builds and runs what it names"},
 	{"package.json", "npm runs the scripts that it names"},
 	{"setup.py", "pip runs it"},
-	{"setup.cfg", "pip and pytest obey it"},
+	{"setup.cfg", "pip and pytest take settings from it"},
 	{"pyproject.toml", "pip, pytest and other tools run what it names"},
 	{"conftest.py", "pytest runs it"},
 	{"sitecustomize.py", "Python runs it when it starts"},
@@ -612,19 +612,19 @@ const struct host_name host_secret_names[] = {
 	{".zsh_history", "people type secrets"},
 	{"/etc/shadow", "it holds passwords"},
 	{"/etc/gshadow", "it holds passwords"},
-	{"/etc/sudoers", "it says who becomes root"},
-	{"/etc/sudoers.d", "it says who becomes root"},
+	{"/etc/sudoers", "it defines which users may become root"},
+	{"/etc/sudoers.d", "it defines which users may become root"},
 	{"/etc/ssh", "it holds the machine's keys"},
 	{"/etc/ssl/private", "it holds the machine's keys"},
 	{"/etc/krb5.keytab", "it holds the machine's keys"},
-	{"/run/docker.sock", "whoever reaches it has the whole host"},
-	{"/var/run/docker.sock", "whoever reaches it has the whole host"},
-	{"/run/containerd", "whoever reaches it has the whole host"},
-	{"/run/podman", "whoever reaches it has the whole host"},
+	{"/run/docker.sock", "a program that reaches it controls the whole host"},
+	{"/var/run/docker.sock", "a program that reaches it controls the whole host"},
+	{"/run/containerd", "a program that reaches it controls the whole host"},
+	{"/run/podman", "a program that reaches it controls the whole host"},
 	{"/run/dbus", "programs of the host take orders there"},
 	{"/run/user", "programs of the user's take orders there"},
 	{"/run/systemd", "programs of the host take orders there"},
-	{"/tmp/.X11-unix", "whoever reaches it sees the screen and types"},
+	{"/tmp/.X11-unix", "a program that reaches it sees the screen and can type"},
 	{"/var/lib/docker", "it holds the files of containers"},
 	{"/sys", "it shows and changes the machine"},
 	{"/boot", "the machine starts from it"},

@@ -195,8 +195,7 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 	if (!repository.is_reported && repository.is_unclear && repository.can_run && !is_known(walk, git))
 		risky_add(
 			walk->risky, git, "may have appeared or been moved here",
-			"git obeys this repository's configuration and hooks, which run programs, when it is used in or "
-			"above the directory");
+			"git uses this repository's configuration and hooks, which run programs, when it runs in or above the directory");
 	host_watch_done(&parts);
 }
 
@@ -326,7 +325,7 @@ static void look_at_closed(struct walk *walk, const struct tree *tree, const str
 	snprintf(path, sizeof(path), "%s%s%s", tree->path, node->path[0] ? "/" : "", node->path);
 	risky_add(
 		walk->risky, path, "appeared or was changed",
-		"its permissions keep Belljar from looking into it, and it may hold files that other programs run or obey");
+		"its permissions keep Belljar from reading it, and it may hold files that other programs run or take instructions from");
 }
 
 static void look_at_node(struct walk *walk, const struct tree *tree, struct tree_node *node, bool is_news)

@@ -36,8 +36,8 @@
 /* Prefixes that a caller can name. */
 #define PREFIXES_MAX 16
 
-#define LINK_OF_OTHERS "the way to it leads through a symbolic link that somebody else can change"
-#define LINK_WRITTEN "the way to it leads through a symbolic link that an earlier command may have put there"
+#define LINK_OF_OTHERS "its path leads through a symbolic link that another user can change"
+#define LINK_WRITTEN "its path leads through a symbolic link that an earlier command may have put there"
 
 /* --- whose it is -------------------------------------------------------------------------------------------- */
 
@@ -112,7 +112,7 @@ static const char *prefix_open(struct prefix *prefix, const struct host *host, c
 	prefix->fd = sys_openat2(AT_FDCWD, prefix->path, O_PATH | O_DIRECTORY, 0, SYS_RESOLVE_NO_SYMLINKS);
 	if (prefix->fd < 0 || fstat(prefix->fd, &status) < 0)
 		return "it cannot be opened";
-	return may_count(prefix, host, &status) ? NULL : "it is not the caller's alone";
+	return may_count(prefix, host, &status) ? NULL : "another user owns it or can change it";
 }
 
 /* Is @name in it something of this type, no link, and the caller's or root's? */

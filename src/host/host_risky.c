@@ -169,7 +169,7 @@ void host_look_begin(struct risk_look *look, const struct risky_request *request
 	}
 	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &look->now, NULL) < 0) {
 		risky->unsearched =
-			"Belljar could not search the work directory: it, or its repository, is no longer where it was";
+			"Belljar could not search the work directory: another program moved it or its repository";
 		look->tree = request->tree_count;
 		return;
 	}

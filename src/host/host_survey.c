@@ -174,7 +174,7 @@ static int take_git_file(struct host *host, const char *around, const char *git_
 	*why = "it belongs to another user, or its directory does";
 	if (!host_git_is_of(host->uid, around) || !host_git_is_of(host->uid, git_file))
 		return 0;
-	*why = "it leads to no repository that knows it";
+	*why = "it leads to a repository that does not list it, or to none";
 	rc = follow_git_file(host, git_file);
 	if (rc <= 0)
 		return rc;
@@ -340,9 +340,7 @@ static int survey_workdir(struct host *host, const struct policy *policy, const 
 				 path, strerror(workdir->path.error));
 	if (!policy->workdir && !host->is_caller_elsewhere && !is_current_directory(&workdir->path)) {
 		error_set(error, STAGE_FILES, ESTALE, "the current directory is no longer at '%s'", path);
-		return error_hint(
-			error,
-			"somebody moved it or put something else in its place; try again, or name one with -C DIR");
+		return error_hint(error, "another program moved or replaced it; try again, or name one with -C DIR");
 	}
 	if (workdir->path.kind != PATH_DIRECTORY)
 		return error_set(error, STAGE_FILES, ENOTDIR, "the work directory '%s' is not a directory", path);
@@ -399,8 +397,8 @@ static int survey_watched(struct host *host, struct error *error)
 	if (rc == -ENOMEM)
 		return out_of_memory(error);
 	if (rc < 0)
-		return error_set(error, STAGE_FILES, -rc,
-				 "cannot look into the directories that the command may write: %s", strerror(-rc));
+		return error_set(error, STAGE_FILES, -rc, "cannot read the directories that the command may write: %s",
+				 strerror(-rc));
 	return 0;
 }
 

@@ -143,8 +143,7 @@ static void find_bare_names(struct search *search, const char *directory)
 		search,
 		&(struct watched){
 			.kind = WATCH_NEW,
-			.who = "with `objects` and `refs`, or `commondir`, beside it git takes this directory for a repository, and obeys the "
-			       "`config` and the `hooks` in it",
+			.who = "with `objects` and `refs`, or `commondir`, beside it git takes this directory for a repository, and uses the `config` and the `hooks` in it",
 		},
 		"%s/HEAD", directory);
 	git_find_names(search, directory, WATCH_PROTECTED, NULL);
@@ -184,14 +183,12 @@ static void find_project(struct search *search, const char *top)
 	/* As a directory, only some of its contents are protected; else it says where the repository is. */
 	has_no_link = search_find_plain(search, git, &look, &kind);
 	if (has_no_link && kind == PATH_DIRECTORY) {
-		search_find(
-			search,
-			&(struct watched){
-				.kind = WATCH_MUST_STAY,
-				.who = "without it git takes this for no repository, and obeys another one that it finds in or "
-				       "above the directory",
-			},
-			"%s/HEAD", git);
+		search_find(search,
+			    &(struct watched){
+				    .kind = WATCH_MUST_STAY,
+				    .who = "without it git uses a repository in a parent directory instead",
+			    },
+			    "%s/HEAD", git);
 	} else if (!(has_no_link && kind == PATH_ABSENT) && search_resolve(search, git, &pointer)) {
 		search_find_plain(search, git, &look, &kind);
 		if (kind != PATH_DIRECTORY)
@@ -401,7 +398,7 @@ int host_watch_nested(const struct host *host, const char *directory, bool is_ba
 		find_bare_names(&search, directory);
 		git_find_repository(&search, &(struct git_repository){directory, directory, NULL, 0});
 	} else if (rc == 0)
-		git_find_nested(&search, directory, 0, "git obeys it when it is used in this directory");
+		git_find_nested(&search, directory, 0, "git uses it when it runs in this directory");
 	end(&search);
 	*has_programs_out = search.has_programs;
 	return rc == 0 && search.has_failed ? -ENOMEM : rc;

@@ -177,7 +177,7 @@ static int begin_order(struct serve_jar *jar, struct serve_order *order, struct 
 		return 0;
 	}
 	if (plan_is_for_calls(&jar->server_jar.launch.plan))
-		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it cannot begin afresh");
+		return error_set(error, STAGE_USAGE, EINVAL, "this is a jar for calls: it cannot restart");
 	if (keep_stores(jar) < 0)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	jar->server_jar.launch.workspaces.keeps_all = true;
@@ -206,7 +206,7 @@ static void refuse_for_now(struct serve_jar *jar, struct wire_frame *frame)
 
 	if (!own)
 		return;
-	error_set(&error, STAGE_FILES, EBUSY, "the jar begins afresh, because its workspace is being changed");
+	error_set(&error, STAGE_FILES, EBUSY, "the jar is restarting for a workspace change; try again");
 	error_hint(&error, "wait for the answer about the workspace");
 	channel_fail(own, &error, NULL);
 }
@@ -217,8 +217,7 @@ static void say_why_gone(const struct serve_jar *jar, struct error *error)
 	if (error->stage == STAGE_NONE && jar->is_expired)
 		error_set(error, STAGE_LIMITS, ETIME, "the jar's time to live is over");
 	if (error->stage == STAGE_NONE)
-		error_set(error, STAGE_ENGINE, 0,
-			  "the jar ended though nobody closed it: its first process was killed");
+		error_set(error, STAGE_ENGINE, 0, "the jar ended before it was closed: its first process was killed");
 	if (jar->server_jar.is_standing)
 		error_hint(error, "open another jar");
 }

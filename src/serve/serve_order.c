@@ -175,7 +175,7 @@ void serve_order_answer(struct serve_order *order, const char *opened)
 		return;
 	rc = order->error.stage == STAGE_NONE ? reopen_to_read(order) : 0;
 	if (rc < 0)
-		error_set(&order->error, STAGE_ENGINE, -rc, "cannot hand over the answer: %s", strerror(-rc));
+		error_set(&order->error, STAGE_ENGINE, -rc, "cannot send the answer: %s", strerror(-rc));
 	if (order->error.stage == STAGE_NONE)
 		send_file(order, opened);
 	else
@@ -207,7 +207,7 @@ static void order_on_over(void *owner)
 	if (order->child.told.len == sizeof(order->error))
 		memcpy(&order->error, order->child.told.data, sizeof(order->error));
 	else
-		error_set(&order->error, STAGE_ENGINE, EIO, "the process that looks after workspaces was killed");
+		error_set(&order->error, STAGE_ENGINE, EIO, "the process that changes workspaces was killed");
 	finish(order);
 }
 
@@ -250,7 +250,7 @@ void serve_order_start(struct serve_order *order, const char *id, char *const *e
 	};
 	rc = order->channel ? start(order) : -ECANCELED;
 	if (rc < 0) {
-		error_set(&order->error, STAGE_ENGINE, -rc, "cannot start a process that looks after workspaces: %s",
+		error_set(&order->error, STAGE_ENGINE, -rc, "cannot start a process that changes workspaces: %s",
 			  strerror(-rc));
 		finish(order);
 	}

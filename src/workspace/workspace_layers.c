@@ -34,7 +34,7 @@ static int open_layer_store(const struct workspace_home *home, const char *id, s
 
 	if (rc == 0 && !out->meta.is_frozen) {
 		workspace_done(out);
-		rc = error_set(error, STAGE_FILES, EBADMSG, "the workspace '%s' is no frozen layer", id);
+		rc = error_set(error, STAGE_FILES, EBADMSG, "the workspace '%s' is not a frozen layer", id);
 	}
 	return rc;
 }

@@ -211,7 +211,7 @@ int workspace_meta_parse(struct workspace_meta *out, const char *id, const char 
 
 	if (json_parse(&input, &value, error) < 0 || value.type != JSON_OBJECT)
 		return error_set(error, STAGE_FILES, EBADMSG,
-				 "the workspace '%s' is damaged: its meta.json is no object", id);
+				 "the workspace '%s' is damaged: its meta.json is not an object", id);
 	read_members(&reading, &meta);
 	if (reading.rc == 0 && reading.seen != value.object.count)
 		refuse(&reading, "a name that is not known");

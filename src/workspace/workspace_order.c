@@ -69,7 +69,7 @@ int workspace_path_below(const char *workdir, const char *here, const char *path
 	if (absolute(is_inside ? here : workdir, path, &whole) < 0)
 		return out_of_memory(error);
 	if (!whole.len || !path_is_within(text_string(&whole), workdir)) {
-		error_set(error, STAGE_USAGE, EINVAL, "'%s' is not in '%s', of which the workspace is", path, workdir);
+		error_set(error, STAGE_USAGE, EINVAL, "'%s' is outside the workspace's directory '%s'", path, workdir);
 		return error_hint(error, "paths are below the workdir; a workspace is named by its id or name");
 	}
 	below = whole.data + strlen(workdir);

@@ -23,7 +23,7 @@
 /* Repositories: what is in one is protected at any depth, and a new one as a whole. */
 static const char *const repositories[] = {".git", ".hg", ".jj", ".sl"};
 
-#define WHY_REPOSITORY "a repository, which git or another program obeys"
+#define WHY_REPOSITORY "a repository, whose configuration git or another program uses"
 
 bool change_is_within(const char *path, const char *top)
 {
@@ -221,7 +221,7 @@ static const char *why_refused(const struct workspace_view *view, const struct c
 	mode_t mode = change->after.mode;
 
 	if (change->flags & CHANGE_IS_CLOSED)
-		return "its permissions let nobody look into it: a command in the workspace can change them";
+		return "its permissions keep Belljar from reading it, but a command in the workspace can change them";
 	if (mode && !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode))
 		return S_ISSOCK(mode) ? "a socket" : S_ISFIFO(mode) ? "a pipe with a name" : "a device";
 	if (mode & (S_ISUID | S_ISGID) && S_ISREG(mode) &&

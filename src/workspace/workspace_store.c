@@ -158,7 +158,7 @@ static int open_store(const struct workspace_home *home, const char *id, struct 
 
 	store_clear(out);
 	if (!workspace_id_is_valid(id))
-		return error_set(error, STAGE_USAGE, EINVAL, "'%s' is no id of a workspace", id);
+		return error_set(error, STAGE_USAGE, EINVAL, "'%s' is not the id of a workspace", id);
 	if (asprintf(&out->path, "%s/%s", home->path, id) < 0) {
 		out->path = NULL;
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
@@ -211,10 +211,8 @@ int workspace_open(const struct workspace_home *home, const char *id, enum works
 			  workspace.parts_path ? " in '" : "", workspace.parts_path ? workspace.parts_path : "",
 			  workspace.parts_path ? "'" : "", strerror(-rc));
 		if (workspace.parts_path && access != WORKSPACE_DROP)
-			error_hint(
-				error,
-				"if its file system is gone for good, `belljar workspace remove %s` drops the workspace",
-				id);
+			error_hint(error,
+				   "if its file system is lost, `belljar workspace remove %s` drops the workspace", id);
 		workspace_done(&workspace);
 		return rc;
 	}
@@ -440,7 +438,7 @@ int workspace_create(const struct workspace_home *home, const struct workspace_r
 				  WORKSPACE_NAME_MAX);
 	}
 	if (fstat(request->workdir_fd, &workdir) < 0 || !S_ISDIR(workdir.st_mode))
-		return error_set(error, STAGE_FILES, ENOTDIR, "the workdir '%s' is no directory", request->workdir);
+		return error_set(error, STAGE_FILES, ENOTDIR, "the workdir '%s' is not a directory", request->workdir);
 	lock = store_lock_home(home, error);
 	if (lock < 0)
 		return lock;

@@ -57,8 +57,7 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 	int rc = 0;
 
 	if (meta->kind == WORKSPACE_COPY && !meta->copied_ns)
-		return error_set(error, STAGE_FILES, ENODATA, "the copy of the workspace '%s' was never finished",
-				 meta->id);
+		return error_set(error, STAGE_FILES, ENODATA, "the copy of the workspace '%s' is incomplete", meta->id);
 	if (!workspace_has_layer(workspace))
 		return error_set(error, STAGE_FILES, ENOENT, "the layer of the workspace '%s' is gone: '%s'", meta->id,
 				 workspace->parts_path);

@@ -90,7 +90,7 @@ class Planted(HostGitCase):
     def test_a_gitlink_and_a_repository_with_a_monitor(self) -> None:
         result = self.attack(self.NEST.replace("N", "sub") + "git add sub 2>/dev/null", "sub/.git/config")
         self.assertTrue(self.ran.exists(), "the attack does not work: git no longer looks into gitlinks")
-        self.assertIn("git obeys it", str(result["risky"]))
+        self.assertIn("git uses it", str(result["risky"]))
 
     def test_a_submodule_that_the_command_adds(self) -> None:
         """In a directory that tools fill, which the search after a run does not walk: `.gitmodules` leads to it."""

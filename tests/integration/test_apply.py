@@ -79,7 +79,7 @@ class Applied(ApplyCase):
         made = self.cow("mkdir new; echo x > new/f; chmod 0 new; echo x > old/f; chmod 0 old")
         if os.geteuid() != 0:
             done = self.decide("apply", "--allow-risky", ".", status=1)
-            self.assertIn(b"refused: new: its permissions let nobody look into it", done.stderr)
+            self.assertIn(b"refused: new: its permissions keep Belljar from reading it", done.stderr)
             result = self.json("--workspace", made["id"], *self.sh("chmod 700 new old"))
             self.assertEqual(result["exit_code"], 0, result)
         self.decide("apply")
@@ -432,7 +432,7 @@ class Tried(ApplyCase):
         self.assertEqual((self.work / "changed").read_text(), "changed\nmore\n")
         self.assertTrue((self.work / "d/f").exists())
         self.assertTrue((self.work / "removed").exists())
-        self.assertIn(b"nothing that was changed matches --apply 'nothing'", done.stderr)
+        self.assertIn(b"no change matches --apply 'nothing'", done.stderr)
         self.assertNotIn(b"./changed", done.stderr)
 
     def test_other_directories_are_decided_about_too(self) -> None:

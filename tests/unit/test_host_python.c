@@ -127,7 +127,7 @@ static void test_an_environment_must_have_all_its_parts(void)
 	CHECK_STRING(found_for("/srv/env", NULL), "");
 	CHECK_INT(rename(at("/srv/env/bim"), at("/srv/env/bin")), 0);
 	CHECK_INT(chmod(at("/srv/env"), 0777), 0);
-	CHECK_STRING(found_for("/srv/env", NULL), "!it is not the caller's alone");
+	CHECK_STRING(found_for("/srv/env", NULL), "!another user owns it or can change it");
 	CHECK_INT(chmod(at("/srv/env"), 0755), 0);
 	CHECK_INT(unlink(at("/srv/env/pyvenv.cfg")), 0);
 	CHECK_STRING(found_for("/srv/env", NULL), "");
@@ -247,7 +247,7 @@ static void test_links_on_the_way_are_the_callers_own(void)
 	CHECK_STRING(found_for("/srv/current", NULL), SHOWN " /srv/current");
 	CHECK_INT(chmod(at("/srv"), 0777), 0);
 	CHECK_STRING(found_for("/srv/current", NULL),
-		     "!the way to it leads through a symbolic link that somebody else can change");
+		     "!its path leads through a symbolic link that another user can change");
 	CHECK_INT(chmod(at("/srv"), 01777), 0);
 	CHECK_STRING(found_for("/srv/current", NULL), SHOWN " /srv/current");
 	CHECK_INT(chmod(at("/srv"), 0755), 0);
