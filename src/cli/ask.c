@@ -200,7 +200,7 @@ void ask_on_withdrawn(void *owner, uint32_t id)
 	memmove(asking->queue + at, asking->queue + at + 1, (asking->count - at) * sizeof(asking->queue[0]));
 	if (at > 0 || !asking->is_shown)
 		return;
-	dprintf(asking->fd, "\nbelljar: nobody waits for this answer any more\n");
+	dprintf(asking->fd, "\nbelljar: the connection no longer waits for this answer\n");
 	show(asking);
 }
 

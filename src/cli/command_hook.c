@@ -262,7 +262,7 @@ static int rewrite(const struct agent *agent, const struct invocation *invocatio
 	if (options->has_relative_path &&
 	    (!project.path || !invocation->current_directory || strcmp(project.path, invocation->current_directory))) {
 		error_set(error, STAGE_USAGE, 0,
-			  "an option of the hook has a relative path, and it starts elsewhere than in the project");
+			  "an option of the hook has a relative path, but the hook does not start in the project");
 		error_hint(error, "write absolute paths, as `belljar hook install` does");
 		return -EINVAL;
 	}
@@ -374,7 +374,7 @@ int command_hook(const struct invocation *invocation, struct run_options *option
 		error_hint(&error, "usage: belljar hook [install|uninstall] claude|codex|gemini [options]");
 	} else if (options->has_confirm && !agent->can_ask) {
 		/* It would take the answer for a failure of the hook, and run the command as it is. */
-		rc = error_set(&error, STAGE_USAGE, 0, "%s cannot be told by a hook to ask its user", agent->name);
+		rc = error_set(&error, STAGE_USAGE, 0, "a hook cannot make %s ask its user", agent->name);
 	} else if (is_uninstall) {
 		rc = hook_uninstall(agent, options->is_agreed, &out, &error);
 	} else if (is_install) {

@@ -228,7 +228,7 @@ static void say_how_to_find_out(const struct foreground *foreground, const struc
 		return;
 	message_hint(
 		&foreground->messenger,
-		"if it lacks a file or a host, `belljar run --ledger trace` tells which, and `belljar learn` writes a policy");
+		"if the jar blocked a file or host it needs, `belljar run --ledger trace` shows which, and `belljar learn` writes a policy");
 }
 
 /* Whoever has no result to read is told here: these files are run or obeyed by what one starts next. */
@@ -247,7 +247,7 @@ static void say_what_is_risky(const struct engine_run *engine, const struct mess
 	if (count > RISKY_SHOWN_MAX)
 		message_note(messenger, "there are %zu more such files; --json lists them", count - RISKY_SHOWN_MAX);
 	if (engine_unsearched(engine))
-		message_note(messenger, "look at the directories that the command could write: %s",
+		message_note(messenger, "check the directories that the command could write: %s",
 			     engine_unsearched(engine));
 }
 
@@ -330,7 +330,7 @@ static void prepare_asking(struct foreground *foreground, const struct invocatio
 		return;
 	}
 	message_note(&foreground->messenger,
-		     "there is no terminal to ask on: what no rule of allow_net decides is refused");
+		     "no terminal to ask on: Belljar refuses hosts without a rule in allow_net");
 }
 
 /* A shell's $PWD may lead through links that the jar does not have. Where it is our own directory, the path without links is meant. */

@@ -205,8 +205,7 @@ static int decide_by_asking(struct trial *trial, struct error *error)
 			break;
 		case 's':
 			if (!trial->is_one) {
-				message_note(trial->messenger,
-					     "a shell can go on in one workspace, and there are several");
+				message_note(trial->messenger, "a shell needs one workspace, and this run has several");
 				break;
 			}
 			rc = look_around(trial, error);
@@ -276,6 +275,6 @@ int command_try(const struct invocation *invocation, struct run_options *options
 	}
 	for (size_t i = 0; i < patterns->count; i++)
 		if (!is_matched[i])
-			message_note(messenger, "nothing that was changed matches --apply '%s'", patterns->items[i]);
+			message_note(messenger, "no change matches --apply '%s'", patterns->items[i]);
 	return status;
 }

@@ -165,7 +165,7 @@ static int fork_it(struct chosen *chosen, const struct run_options *options, con
 	int rc;
 
 	if (!count) {
-		error_set(error, STAGE_USAGE, 0, "'%s' is no number of forks", word);
+		error_set(error, STAGE_USAGE, 0, "'%s' is not a number of forks", word);
 		return error_hint(error, "give a number from 1 to %d", WORKSPACE_FORKS_MAX);
 	}
 	rc = workspace_fork(&chosen->opened, count, &ids, error);
@@ -242,7 +242,7 @@ static int refuse_word(const struct workspace_home *home, const char *word, stru
 	*error = (struct error){0};
 	error_set(error, STAGE_USAGE, ENOENT, "there is no workspace '%s'", word);
 	if (!list.count)
-		return error_hint(error, "there is none at all; `belljar run --cow -- COMMAND` makes one");
+		return error_hint(error, "no workspace exists yet; `belljar run --cow -- COMMAND` makes one");
 	return error_hint(error, "there are: %s", text_string(&names));
 }
 

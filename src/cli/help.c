@@ -53,7 +53,7 @@ static const struct example examples[] = {
 	{COMMAND_MCP, "belljar mcp -C ~/src/project --cow --allow-apply 'src/*'",
 	 "the agent changes a layer, and may apply what it changed there"},
 	{COMMAND_MCP_WRAP, "belljar mcp-wrap -C ~/notes --deny-tool 'delete_*' -- npx some-mcp-server",
-	 "somebody else's server"},
+	 "a server that you did not write"},
 	{COMMAND_HOOK, "belljar hook install claude", "show the change to the project's settings; --yes makes it"},
 	{COMMAND_HOOK, "belljar hook uninstall claude --yes", "take the hook out again"},
 	{COMMAND_HOOK, "belljar hook claude --policy /etc/belljar/agent.json",
@@ -174,9 +174,10 @@ static void print_examples(struct text *out, unsigned commands)
 
 void help_print_overview(struct text *out)
 {
-	text_append_string(out, "Belljar runs a command that nobody has reviewed in a jar: it sees little, can change "
-				"little,\ncannot outlive its limits, and you learn exactly how it ended.\n\n"
-				"Usage: belljar COMMAND [options]\n\nCommands:\n");
+	text_append_string(
+		out,
+		"Belljar runs untrusted commands in a sandbox, called a jar. A command sees little, can change\nlittle, cannot outlive its limits, and Belljar reports exactly how it ended.\n\n"
+		"Usage: belljar COMMAND [options]\n\nCommands:\n");
 	for (size_t i = 0; i < cli_command_count; i++)
 		if (!cli_commands[i].is_for_programs)
 			print_entry(out, cli_commands[i].name, cli_commands[i].summary, OVERVIEW_MEANING_COLUMN);
@@ -192,9 +193,9 @@ static void print_closing_words(struct text *out, const struct command_row *comm
 {
 	if (command->takes_policy)
 		text_append_string(
-			out, "\nDurations: 500ms, 30s, 5m, 1h, plain seconds. Sizes: 100K, 512M, 2G, plain bytes "
-			     "(1024-based).\n'none' means no limit. Options end at '--' or at the first word that "
-			     "is no option.\nThe policy keys are described in belljar-policy(5).\n");
+			out,
+			"\nDurations: 500ms, 30s, 5m, 1h, plain seconds. Sizes: 100K, 512M, 2G, plain bytes "
+			"(1024-based).\n'none' means no limit. Options end at '--' or at the first word that is not an option.\nThe policy keys are described in belljar-policy(5).\n");
 	if (command->command != COMMAND_COMPLETION && command->command != COMMAND_HELP)
 		text_append_format(out, "\nManual: man belljar-%s\n", command->name);
 }

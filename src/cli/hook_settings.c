@@ -78,8 +78,8 @@ static int read_settings(const struct agent *agent, struct settings *out, struct
 	if (rc < 0)
 		return rc;
 	if (!is_laid_out(agent, &out->document))
-		return error_set(error, STAGE_USAGE, 0, "'%s' is not laid out as settings are; change it by hand",
-				 out->path);
+		return error_set(error, STAGE_USAGE, 0,
+				 "'%s' does not have the layout of a settings file; change it by hand", out->path);
 	if (has_comments(out->bytes.data, out->bytes.len))
 		return error_set(error, STAGE_USAGE, 0, "'%s' has comments, which would be lost; change it by hand",
 				 out->path);

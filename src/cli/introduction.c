@@ -97,7 +97,7 @@ void introduce_jar(const struct messenger *messenger, const struct policy *polic
 
 	message_note(messenger, "a shell in a jar (rung %s), in %s; exit leaves it", rung, workdir);
 	if (!strcmp(rung, "process")) {
-		message_note(messenger, "this rung keeps nothing of the host's files from being read or changed");
+		message_note(messenger, "this rung protects none of the host's files from being read or changed");
 		say_limits(messenger, policy, "the host's");
 		return;
 	}

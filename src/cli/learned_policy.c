@@ -212,7 +212,7 @@ static int check(const struct text *document, const struct policy *policy, const
 					  context, error);
 	if (rc == 0 && !prints_the_same(&read, policy)) {
 		rc = error_set(error, STAGE_POLICY, EINVAL, "the policy cannot be written as a file");
-		error_hint(error, "a name in it may have bytes that are no UTF-8");
+		error_hint(error, "a name in it may have bytes that are not UTF-8");
 	}
 	if (rc == 0)
 		rc = json_parse(&(struct json_input){.name = name,

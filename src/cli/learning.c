@@ -179,11 +179,12 @@ static void say_what_is_not_seen(const struct learning *learning)
 		return;
 	for (size_t i = 0; i < names.count && i < WITHHELD_SAID; i++)
 		text_append_format(&words, "%s%s", i ? ", " : "", names.items[i]);
-	message_note(learning->messenger, "the command failed, and the ledger has no refusal that a line could allow");
+	message_note(learning->messenger,
+		     "the command failed, but the ledger has no refusal that a line of a policy could allow");
 	message_hint(learning->messenger, "a variable that the command wants (--pass-env NAME); withheld: %s%s",
 		     names.count ? text_string(&words) : "none", names.count > WITHHELD_SAID ? " ..." : "");
 	if (learning->options->policy.ledger != LEDGER_FILES)
-		message_hint(learning->messenger, "a file that it only looked for (--ledger files)");
+		message_hint(learning->messenger, "a file that it looked for and did not find (--ledger files)");
 	if (!learning->options->has_pty)
 		message_hint(learning->messenger, "a terminal that it wants (--pty)");
 }

@@ -624,9 +624,10 @@ static void check_words(struct scan *scan)
 
 	snprintf(hint, sizeof(hint), "usage: belljar %s %s", command->name, command->arguments);
 	if (command->takes_command_line && options->command_count == 0)
-		refuse(scan, hint, "no command to %s", command->name);
+		refuse(scan, hint, "'belljar %s' needs a command to run", command->name);
 	if (options->word_count < command->word_count_min)
-		refuse(scan, hint, "'belljar %s' needs one more word", command->name);
+		refuse(scan, hint, "'belljar %s' needs %s", command->name,
+		       command->first_words ? "a subcommand" : "an argument");
 	if (!command->first_words || options->word_count == 0 || is_one_of(options->words[0], command->first_words))
 		return;
 	near = suggest_from(options->words[0], command->first_words);
@@ -658,7 +659,7 @@ static void check_combinations(struct scan *scan)
 	if (options->has_patch + options->has_stat + options->has_json > 1 && scan->command->command == COMMAND_DIFF)
 		refuse(scan, NULL, "of --patch, --stat and --json only one can be given");
 	if (options->out_path && scan->command->command == COMMAND_RUN && has_tightening(scan))
-		refuse(scan, "a line that is allowed after --tighten would loosen what that holds",
+		refuse(scan, "a learned line would loosen what --tighten holds",
 		       "--suggest and --tighten cannot go together");
 	if (options->has_bytes && !options->has_json && !options->has_events)
 		refuse(scan, "add --json or --events", "--bytes has no object to add the bytes to");
@@ -703,7 +704,7 @@ static void check_output(struct scan *scan, struct policy *policy, bool is_captu
 	if ((policy->limits.output.total_bytes != LIMIT_NONE || output_is_split(&policy->limits.output)) &&
 	    has_flag_use(scan, "keep"))
 		refuse(scan, "add --json, or leave --keep out",
-		       "--keep %s needs captured output: what was passed on cannot be taken back",
+		       "--keep %s needs captured output: Belljar cannot take back output that it passed on",
 		       policy->limits.keep == KEEP_TAIL ? "tail" : "both");
 	/* A file may say it for captured runs; here it has no meaning. */
 	policy->limits.keep = KEEP_HEAD;

@@ -16,7 +16,7 @@
 static int refuse_gone(struct error *error)
 {
 	error_set(error, STAGE_HOST, ESRCH, "the process that started Belljar is gone already; nothing was run");
-	return error_hint(error, "start Belljar without --die-with-parent where it is to outlive its parent");
+	return error_hint(error, "leave --die-with-parent out if Belljar may outlive its parent");
 }
 
 /*
@@ -38,7 +38,7 @@ int parent_open(int *fd_out, struct error *error)
 
 	if (parent == 0) {
 		error_set(error, STAGE_HOST, ESRCH, "the process that started Belljar is in another pid namespace");
-		return error_hint(error, "its end cannot be seen from here: leave --die-with-parent out");
+		return error_hint(error, "Belljar cannot see it end from here: leave --die-with-parent out");
 	}
 	fd = (int)syscall(SYS_pidfd_open, parent, 0U);
 	/* Still our parent: so the descriptor is of it, and of nobody who got its number since. */

@@ -88,7 +88,7 @@ int chosen_remove(struct chosen *chosen, const struct messenger *messenger, stru
 	int rc = workspace_remove(&chosen->opened.home, workspace, error);
 
 	if (rc == 0 && left_at)
-		message_note(messenger, "its layer was not there: if '%s' comes back, remove it by hand", left_at);
+		message_note(messenger, "its layer was missing: if '%s' comes back, remove it by hand", left_at);
 	return rc;
 }
 

@@ -42,10 +42,12 @@ static int refuse_file(const struct policy_origin *origin, struct error *error, 
 static int refuse_access(const struct policy_origin *origin, struct error *error, int errno_value, const char *what,
 			 const char *name)
 {
-	AUTO_TEXT words = {0};
+	AUTO_TEXT place = {0};
 
-	text_append_format(&words, "%s (%s)", what, strerror(errno_value));
-	return refuse_file(origin, error, errno_value, text_string(&words), name);
+	if (origin)
+		policy_append_place(&place, origin->source, origin->line, origin->column);
+	return error_set(error, STAGE_POLICY, errno_value, "%s%s%s '%s': %s", text_string(&place),
+			 origin ? "extends: " : "", what, name, strerror(errno_value));
 }
 
 /* Symbolic links on the way to the directory are followed once, now, so that its '..' are gone. */
@@ -95,7 +97,7 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 	if (fd < 0)
 		return refuse_access(origin, error, errno, "cannot open the policy file", name);
 	if (fstat(fd, &status) < 0)
-		return refuse_access(origin, error, errno, "cannot look at the policy file", name);
+		return refuse_access(origin, error, errno, "cannot examine the policy file", name);
 	if (S_ISDIR(status.st_mode))
 		return refuse_file(origin, error, EISDIR, "a policy must be a file, not a directory:", name);
 	if (!S_ISREG(status.st_mode))

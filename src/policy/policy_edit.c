@@ -348,8 +348,8 @@ int policy_edit_add_rule(struct policy_edit *file, const char *rule, const struc
 	if (fd < 0 && errno != ELOOP)
 		return error_set(error, STAGE_FILES, errno, "cannot read '%s': %s", file->path, strerror(errno));
 	if (fd < 0 || fstat(fd, &status) < 0 || !is_same_file(file, &status))
-		return error_set(error, STAGE_FILES, EBUSY,
-				 "another file than the one that was read stands at '%s' now", file->path);
+		return error_set(error, STAGE_FILES, EBUSY, "another program replaced '%s' after Belljar read it",
+				 file->path);
 	rc = read_whole(fd, &old);
 	if (rc == 0)
 		rc = policy_edit_text(text_string(&old), old.len, rule, &new);

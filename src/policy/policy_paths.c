@@ -51,7 +51,7 @@ int policy_clean_path(const char *given, enum path_rule rule, const struct polic
 	if (!*given)
 		return policy_refuse(origin, given, "the path is empty");
 	if (is_home && !source->home)
-		return policy_refuse(origin, given, "cannot tell what '~' means: the home directory is not known");
+		return policy_refuse(origin, given, "cannot expand '~': the home directory is unknown");
 	if (is_relative && rule != PATH_INSIDE && rule != PATH_DEST && !source->directory)
 		return policy_refuse(origin, given, "the current directory no longer exists; name an absolute path");
 	if (is_relative && rule == PATH_DEST)

@@ -206,13 +206,13 @@ int policy_clean_pattern(const char *given, const char *dest, const struct polic
 		return policy_clean_path(path, PATH_HOST, origin, out);
 	}
 	if (dest)
-		return policy_refuse(origin, given, "a pattern takes no DEST: what it matches stands where it is");
+		return policy_refuse(origin, given, "a pattern takes no DEST: what it matches keeps its own path");
 	if (has_parent(given))
 		return policy_refuse(origin, given, "a pattern may not have '..' in it");
 	if (given[0] != '/' && !(given[0] == '~' && given[1] == '/'))
 		return clean_relative(given, origin, out);
 	if (given[0] == '~' && !origin->source->home)
-		return policy_refuse(origin, given, "cannot tell what '~' means: the home directory is not known");
+		return policy_refuse(origin, given, "cannot expand '~': the home directory is unknown");
 	if (given[0] == '~') {
 		pattern_quote(&text, origin->source->home);
 		text_append_string(&text, given + 1);

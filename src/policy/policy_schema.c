@@ -333,7 +333,7 @@ void policy_print_schema(struct text *out)
 		json_close_object(&writer);
 	}
 	write_musts(&writer, "must_allow",
-		    "what `belljar policy test` finds allowed: \"PATH read|write|exec\", HOST:PORT, a call");
+		    "what `belljar policy test` must find allowed: \"PATH read|write|exec\", HOST:PORT, a call");
 	write_musts(&writer, "must_deny", "the same for what must be refused");
 	json_close_object(&writer);
 	/* No key either: it may be repeated, and not changed. */

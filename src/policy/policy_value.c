@@ -170,7 +170,7 @@ static int refuse_too_small(const char *shown, const struct policy_origin *origi
 		units_format_size(&least, origin->key->least);
 	else
 		text_append_format(&least, "%" PRIu64, origin->key->least);
-	return policy_refuse(origin, shown, "that is too little for any program; the least is %s", text_string(&least));
+	return policy_refuse(origin, shown, "too small; the minimum is %s", text_string(&least));
 }
 
 static int check_limit(uint64_t limit, const char *shown, const struct policy_origin *origin)

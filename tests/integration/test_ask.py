@@ -148,7 +148,7 @@ class Nobody(AskCase):
         terminal = self.ask(f"print({TALK}, flush=True)\nprint({TALK})", "--ask-timeout", "300ms")
         asked = terminal.expect(PROMPT)
         # Two programs write to the terminal: what each says is in order, no more.
-        terminal.expect(PROMPT, after=terminal.expect(b"nobody waits", after=asked))
+        terminal.expect(PROMPT, after=terminal.expect(b"no longer waits", after=asked))
         terminal.expect(b"ConnectionResetError", after=terminal.expect(b"ConnectionResetError", after=asked))
         self.assertEqual((terminal.end(), self.internet.log()), (0, []))
 
@@ -169,7 +169,7 @@ class Nobody(AskCase):
             preexec_fn=lambda: (self.internet.enter(), os.setsid()),
         )
         self.assertEqual((done.status, done.stdout), (0, b"hi gaierror ConnectionResetError\n"))
-        self.assertIn(b"there is no terminal to ask on", done.stderr)
+        self.assertIn(b"no terminal to ask on", done.stderr)
 
     def test_the_end_of_the_run_does_not_wait_for_an_answer(self) -> None:
         terminal = self.ask(f"print({TALK})", "--timeout", "600ms", "--grace", "0")

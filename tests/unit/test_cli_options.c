@@ -83,7 +83,7 @@ static void test_no_words_at_all_is_safe(void)
 static void test_missing_command_is_refused(void)
 {
 	PARSE(COMMAND_RUN, "--json", "--");
-	CHECK_REFUSED(STAGE_USAGE, "no command to run", "usage: belljar run");
+	CHECK_REFUSED(STAGE_USAGE, "'belljar run' needs a command to run", "usage: belljar run");
 	CHECK(parsed.options.has_json);
 }
 

@@ -259,7 +259,7 @@ static void test_policy_words(void)
 	}
 	{
 		PARSE(COMMAND_POLICY);
-		CHECK_REFUSED(STAGE_USAGE, "needs one more word", "show|check|schema");
+		CHECK_REFUSED(STAGE_USAGE, "needs a subcommand", "show|check|schema");
 	}
 	{
 		PARSE(COMMAND_POLICY, "chekc", "x");

@@ -287,8 +287,7 @@ static void test_bad_limits_in_a_document(void)
 		      "\"500ms\", not a list");
 	check_refused("{\n\t\"memory\":\n\t\t\"0K\"}",
 		      "p.json:3:3: memory '0K': 0 is not a limit; write null for no limit");
-	check_refused("{\"memory\": 5}",
-		      "p.json:1:12: memory '5': that is too little for any program; the least is 1M");
+	check_refused("{\"memory\": 5}", "p.json:1:12: memory '5': too small; the minimum is 1M");
 	check_refused("{\"memory\": 1.5}", "p.json:1:12: memory '1.5': not a size in bytes (such as 100K, 512M, 2G)");
 	check_refused("{\"memory\": \"9999999T\"}", "p.json:1:12: memory '9999999T': too large");
 	check_refused("{\"pids\": \"64\"}", "p.json:1:10: pids: must be a number, not a string");
@@ -435,7 +434,7 @@ static void test_home_must_be_known_for_a_tilde(void)
 
 	CHECK_INT(policy_init(&policy, &homeless, NULL), 0);
 	CHECK(policy_set_flag(&policy, policy_key_by_name("ro"), "~/x", false, &homeless, &error) < 0);
-	CHECK_STRING(error.message, "--ro ~/x: cannot tell what '~' means: the home directory is not known");
+	CHECK_STRING(error.message, "--ro ~/x: cannot expand '~': the home directory is unknown");
 	CHECK_INT(policy.mounts.count, 0);
 }
 
@@ -563,7 +562,7 @@ static void test_what_is_no_readable_file_is_refused_at_once(void)
 	CHECK_INT(ftruncate(fd, (1 << 20) + 1), 0);
 	close(fd);
 	check_load_refused(&scratch, "./missing", ENOENT,
-			   "cannot open the policy file (No such file or directory) './missing'");
+			   "cannot open the policy file './missing': No such file or directory");
 	check_load_refused(&scratch, "d.json", EISDIR, "a policy must be a file, not a directory: 'd.json'");
 	check_load_refused(&scratch, "fifo.json", EINVAL, "a policy must be a regular file: 'fifo.json'");
 	check_load_refused(&scratch, "/dev/null", EINVAL, "a policy must be a regular file: '/dev/null'");
@@ -597,7 +596,7 @@ static void test_extends_follows_files_but_not_in_circles(void)
 	text_clear(&message);
 	text_append_format(
 		&message,
-		"a.json:1:13: extends: cannot open the policy file (No such file or directory) '%s/missing.json'",
+		"a.json:1:13: extends: cannot open the policy file '%s/missing.json': No such file or directory",
 		scratch.directory);
 	check_load_refused(&scratch, "a.json", ENOENT, text_string(&message));
 	unlink("a.json");
@@ -725,9 +724,9 @@ static void test_bad_flags_are_named(void)
 	check_flag_refused("memory", "", "--memory : not a size in bytes (such as 100K, 512M, 2G)");
 	check_flag_refused("pids", "many", "--pids many: not a count (such as 64)");
 	check_flag_refused("fds", "0", "--fds 0: 0 is not a limit; write none for no limit");
-	check_flag_refused("fds", "3", "--fds 3: that is too little for any program; the least is 4");
-	check_flag_refused("memory", "5", "--memory 5: that is too little for any program; the least is 1M");
-	check_flag_refused("memory", "1023K", "--memory 1023K: that is too little for any program; the least is 1M");
+	check_flag_refused("fds", "3", "--fds 3: too small; the minimum is 4");
+	check_flag_refused("memory", "5", "--memory 5: too small; the minimum is 1M");
+	check_flag_refused("memory", "1023K", "--memory 1023K: too small; the minimum is 1M");
 	check_flag_refused("net", "off", "--net off: not one of none, gate, host");
 	check_flag_refused("system", "yes", "--system yes: takes no value; the opposite is --no-system");
 	check_flag_refused("ro", "", "--ro : the path is empty");

@@ -325,7 +325,7 @@ static void test_an_unreadable_file_is_refused(void)
 
 	load_base(&policy, "{}");
 	CHECK_INT(policy_tighten(&policy, "/no/such/file", &context, &error), -ENOENT);
-	CHECK_STRING(error.message, "cannot open the policy file (No such file or directory) '/no/such/file'");
+	CHECK_STRING(error.message, "cannot open the policy file '/no/such/file': No such file or directory");
 }
 
 /* A preset is no looser than itself, and strict no looser than agent. */
