@@ -80,7 +80,7 @@ void limiter_note_unseen(struct limiter *limiter, const char *why)
 
 	if (++limiter->unseen_looks < UNSEEN_LOOKS)
 		return;
-	snprintf(words, sizeof(words), "%u looks in a row could not be finished: %s", limiter->unseen_looks, why);
+	snprintf(words, sizeof(words), "%u readings in a row failed: %s", limiter->unseen_looks, why);
 	limiter_tell_unseen(limiter, words);
 }
 
@@ -99,11 +99,10 @@ static void check_hidden(struct limiter *limiter, enum limit_name name, uint64_t
 
 	if (limiter->meter.hidden_rounds < HIDDEN_ROUNDS_MAX)
 		return;
-	snprintf(
-		evidence, sizeof(evidence),
-		"meter: process %d forbids looking at it, as programs do that may be executed but not read; at least %" PRIu64
-		" bytes beside it",
-		(int)limiter->meter.hidden_pid, seen);
+	snprintf(evidence, sizeof(evidence),
+		 "meter: Belljar cannot read process %d, whose program may be executed but not read; at least %" PRIu64
+		 " bytes beside it",
+		 (int)limiter->meter.hidden_pid, seen);
 	limiter_tell(limiter, name, limit, seen, "meter", evidence, cause);
 }
 
@@ -203,7 +202,7 @@ static uint64_t check_pids(struct limiter *limiter, uint64_t count, uint64_t own
 		return time_for(limiter, limit - count, PIDS_SPEED, INTERVAL_FAR_NS);
 	limiter->peak_processes = MAX_OF(limiter->peak_processes, count);
 	snprintf(evidence, sizeof(evidence),
-		 "meter: %" PRIu64 " processes and threads or more, two looks in a row; the run was killed for it",
+		 "meter: %" PRIu64 " processes and threads or more, in two readings in a row; Belljar killed the run",
 		 count);
 	limiter_tell(limiter, LIMIT_PIDS, limiter->plan->limits.pids, count, "meter", evidence, CAUSE_PIDS);
 	return LIMITER_INTERVAL_MIN_NS;

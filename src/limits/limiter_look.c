@@ -91,7 +91,7 @@ static void limiter_on_answer(void *owner, const struct looker_answer *answer)
 	if (answer) {
 		limiter_go_on(limiter, limiter_judge(limiter, answer));
 	} else {
-		lose_looker(limiter, "who looked was killed");
+		lose_looker(limiter, "the measuring process was killed");
 		limiter_go_on(limiter, LIMITER_INTERVAL_SHORT_NS);
 	}
 }
@@ -125,6 +125,5 @@ void limiter_check_looker(struct limiter *limiter)
 {
 	limiter->blocked_times = looker_is_blocked(limiter->looker) ? limiter->blocked_times + 1 : 0;
 	if (limiter->blocked_times >= BLOCKED_MAX)
-		limiter_tell_unseen(limiter,
-				    "a process of the run keeps a lock of its memory, and has who looks wait for it");
+		limiter_tell_unseen(limiter, "a process blocks reads of its memory usage");
 }

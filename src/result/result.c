@@ -293,8 +293,7 @@ const struct plan_remark *result_doubt(const struct observation *seen)
 	};
 	static const struct plan_remark possible = {
 		"memory",
-		"the command was ended by SIGKILL, which Belljar did not send, and meanwhile the kernel killed for want of memory "
-		"(/proc/vmstat: oom_kill has grown); without a cgroup it is not known whether it was this command",
+		"a SIGKILL that Belljar did not send ended the command, and meanwhile the kernel killed a process for lack of memory (/proc/vmstat: oom_kill has grown); without a cgroup Belljar cannot know whether it was this command",
 		"give Belljar a cgroup of its own; `belljar doctor` says more",
 	};
 
@@ -607,8 +606,8 @@ static void write_notes(const struct result_source *source, struct json_writer *
 		plan_write_remark(
 			&(struct plan_remark){
 				.name = "network",
-				.why = "the gate ended before the run did: from then on nothing went through it",
-				.hint = "look for whoever killed it; the kernel does when the host has no memory left",
+				.why = "the gate ended before the run did: no later connection went through it",
+				.hint = "find out what killed it; the kernel does so when the host has no memory left",
 			},
 			writer);
 	if (source->risky && source->risky->unsearched)
@@ -701,7 +700,7 @@ void result_explain(const struct result_source *source, struct text *out)
 		break;
 	case OUTCOME_EXITED:
 		if (seen->is_truncated && !seen->limits[LIMIT_OUTPUT].is_hit) {
-			text_append_string(out, "the rest of the output was dropped: nobody took it");
+			text_append_string(out, "Belljar dropped the rest of the output: its reader did not read it");
 		} else if (seen->is_truncated) {
 			text_append_format(out, "%s was cut at ", seen->overflowed ? seen->overflowed : "output");
 			units_format_size(out, seen->limits[LIMIT_OUTPUT].limit);

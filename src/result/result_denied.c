@@ -179,7 +179,7 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 		break;
 	case DENIAL_DATAGRAM:
 		text_append_string(&out->why,
-				   "UDP is refused, whatever the rules; programs that speak QUIC go on by TCP");
+				   "UDP is refused, whatever the rules; programs that speak QUIC fall back to TCP");
 		break;
 	case DENIAL_REQUEST:
 		plan_explain_request(&endpoint, denial->detail, out);
@@ -195,13 +195,13 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 	case DENIAL_UNTRUSTING:
 		text_append_string(
 			&out->why,
-			"the program does not trust the jar's own authority, so nobody can look into what it asks "
-			"for: it brings its own list of authorities, or expects one certificate");
+			"the program does not trust the jar's own certificate authority, so the gate cannot read its requests: it has its own list of authorities, or expects one certificate");
 		break;
 	case DENIAL_ANSWER:
 		explain_by_rule(&network, &endpoint, out);
 		text_clear(&out->why);
-		text_append_string(&out->why, "no rule decides about it, and whoever was asked said no, or nothing");
+		text_append_string(&out->why,
+				   "no rule matches it, and the answer to the question about it was no, or none came");
 		break;
 	case DENIAL_REASON_COUNT:
 		break;

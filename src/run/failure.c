@@ -10,9 +10,8 @@
 int failure_of_zygote(struct error *error, int errno_value)
 {
 	error_set(error, STAGE_ENGINE, errno_value,
-		  "the process that calls are forked from has gone, or did not answer");
-	return error_hint(error,
-			  "a pool starts another one for the next call; a want of memory may have ended this one");
+		  "the process that Belljar forks calls from has ended, or did not answer");
+	return error_hint(error, "a pool starts another one for the next call; this one may have run out of memory");
 }
 
 int failure_of_sending(struct error *error, int errno_value, struct failure_place place)
@@ -36,7 +35,7 @@ int failure_of_step(struct error *error, const struct jar_message *message, stru
 	if (place.is_for_calls && (errno_value == EPIPE || errno_value == ECONNRESET))
 		return failure_of_zygote(error, errno_value);
 	return error_set(error, STAGE_ISOLATE, errno_value,
-			 "the jar stands, but no process in it could be made ready for the run: %s",
+			 "the jar is ready, but Belljar cannot prepare a process in it for the run: %s",
 			 strerror(errno_value));
 }
 
@@ -49,8 +48,8 @@ int failure_of_exec(struct error *error, const struct jar_message *message, cons
 		  command, strerror(message->exec_failed.error));
 	if (message->exec_failed.error != ENOENT || message->exec_failed.interpreter_missing)
 		return -message->exec_failed.error;
-	return error_hint(error, strchr(command, '/') ? "inside the jar there is no such file; --ro PATH shows one"
-						      : "it was looked for in the PATH that the command would have");
+	return error_hint(error, strchr(command, '/') ? "the jar has no such file; --ro PATH shows one"
+						      : "Belljar searched the command's own PATH");
 }
 
 int failure_for_memory(struct error *error)
@@ -65,7 +64,7 @@ int failure_of_jar(struct error *error, int status, struct failure_place place)
 		return failure_of_zygote(error, 0);
 	return error_set(error, STAGE_ENGINE, 0,
 			 place.is_given
-				 ? "the jar, or the run's minder in it, died before the command began (status %d)"
+				 ? "the jar, or the run's supervisor in it, died before the command began (status %d)"
 				 : "the jar's first process died while making the jar (status %d)",
 			 status);
 }

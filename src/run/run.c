@@ -332,8 +332,8 @@ void run_output_lost(struct run *run, int errno_value, const char *what)
 		return;
 	if (run->seen.cause == CAUSE_NONE) {
 		run->seen.cause = CAUSE_OUTPUT_LOST;
-		error_set(&run->seen.error, STAGE_OUTPUT, errno_value,
-			  "nobody takes the output: writing to %s failed: %s", what, strerror(errno_value));
+		error_set(&run->seen.error, STAGE_OUTPUT, errno_value, "cannot write output to %s: %s", what,
+			  strerror(errno_value));
 	}
 	if (run->state < STATE_KILLING)
 		run_handle(run, EVENT_HARD_END);

@@ -469,7 +469,7 @@ class Gone(PackageCase):
                     except (belljar.EngineError, belljar.CallEnded) as error:
                         seen.append(error)
                 self.assertEqual(pool.call(len, "ab"), 2)
-        words = [error for error in seen if "calls are forked from" in str(error)]
+        words = [error for error in seen if "Belljar forks calls from" in str(error)]
         self.assertTrue(words, seen)
         self.assertIn("another one", words[0].hint or "")
 

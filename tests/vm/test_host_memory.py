@@ -59,12 +59,12 @@ class HostMemory(JarCase):
         if EXPECTED["memory"] == "cgroup2":
             self.assertIn("own limit was not reached", remarks(result))
         else:
-            self.assertIn("it is not known whether", remarks(result))
+            self.assertIn("Belljar cannot know whether", remarks(result))
 
     def test_with_the_meter_the_doubt_is_stated(self) -> None:
         result = self.exhaust("--memory", str(4 * total_bytes()), way=NO_CGROUP)
         self.assertEqual(result["enforced"]["memory"], "meter")
-        self.assertIn("it is not known whether", remarks(result))
+        self.assertIn("Belljar cannot know whether", remarks(result))
 
     def test_without_a_limit_nothing_is_claimed(self) -> None:
         self.assertEqual(remarks(self.exhaust()), "")
