@@ -156,9 +156,9 @@ function valueOf(bytes, result) {
   if ([typeName, message, traceback].every((part) => typeof part === 'string')) {
     const parts = { typeName, originalMessage: message, traceback, result };
     if (kind === 'raised') throw new CallError(`${typeName}: ${message}`, parts);
-    if (kind === 'not made') throw new SendError(`the function cannot be had in the jar: ${typeName}: ${message}`, { result });
+    if (kind === 'not made') throw new SendError(`the jar cannot load the function: ${typeName}: ${message}`, { result });
   }
-  throw new ResultError('the answer is malformed: it is no answer to a call', { result });
+  throw new ResultError('the answer is malformed: it does not answer a call', { result });
 }
 
 /** Processes that are ready for calls, in jars that are made alike. */

@@ -204,7 +204,7 @@ class Engine {
       try {
         inbox.feed(data);
       } catch (error) {
-        this.#lose(new EngineError(`the engine spoke nonsense: ${error.message}`, { cause: error }));
+        this.#lose(new EngineError(`the engine sent a malformed message: ${error.message}`, { cause: error }));
       }
     });
     this.write(0, Kind.HELLO, encode({ version: VERSION }));

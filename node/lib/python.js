@@ -51,7 +51,7 @@ function parse(body) {
   } catch (error) {
     throw malformed(error.message);
   }
-  if (answer === null || typeof answer !== 'object' || Array.isArray(answer)) throw malformed('it is no object');
+  if (answer === null || typeof answer !== 'object' || Array.isArray(answer)) throw malformed('it is not an object');
   const { error, text } = answer;
   if (error !== undefined && !(error !== null && isText(error.type) && isText(error.message) && isText(error.traceback))) {
     throw malformed('an exception without its parts');
@@ -193,7 +193,7 @@ export class Interpreter {
   async get(name) {
     checkName(name);
     const answer = await this.#change({ op: 'get', name });
-    if (answer.text !== undefined) throw new ResultError(`the value is no data: ${answer.text.slice(0, 200)}`);
+    if (answer.text !== undefined) throw new ResultError(`the value is not data: ${answer.text.slice(0, 200)}`);
     const bytes = sizeOf(answer.data);
     if (bytes > this.#most) throw new ResultError(`the value has ${bytes} bytes: the limit of output allows ${this.#most}`);
     return answer.data;

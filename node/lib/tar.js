@@ -228,13 +228,13 @@ function numberField(data, at, size) {
     return Number(value);
   }
   const text = textField(data, at, size).trim();
-  if (!/^[0-7]*$/.test(text)) throw new RangeError('this is no tar archive');
+  if (!/^[0-7]*$/.test(text)) throw new RangeError('this is not a tar archive');
   return text === '' ? 0 : parseInt(text, 8);
 }
 
 function checkSum(data) {
   const sum = data.reduce((total, byte, index) => total + (index >= 148 && index < 156 ? 32 : byte), 0);
-  if (sum !== numberField(data, 148, 8)) throw new RangeError('this is no tar archive, or it is damaged');
+  if (sum !== numberField(data, 148, 8)) throw new RangeError('this is not a tar archive, or it is damaged');
 }
 
 function paxOf(data, into) {

@@ -363,5 +363,5 @@ test('whatever onAsk does beside answering is a denial', async (context) => {
   assert.deepEqual(results.map(({ stdout }) => stdout), Array(answers.length).fill(`${RESET}\n`));
   await until(() => warnings === answers.length);
   assert.equal((await jar.run(talk('x.test', 1), { onAsk: () => 'deny' })).stdout, `${RESET}\n`);
-  await assert.rejects((await open(context)).run(['true'], { onAsk: () => 'run' }), /nothing is asked in this jar/);
+  await assert.rejects((await open(context)).run(['true'], { onAsk: () => 'run' }), /this jar asks no questions/);
 });

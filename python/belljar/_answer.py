@@ -156,7 +156,7 @@ class _SealedFiles:
         except OSError:
             seals = 0
         if seals & SEALS != SEALS:
-            raise _malformed("somebody can still change one of its files")
+            raise _malformed("a process can still change one of its files")
         size = os.fstat(fd).st_size
         if size > self._room:
             raise ResultError("the result takes more bytes than max_result allows")

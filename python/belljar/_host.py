@@ -43,7 +43,7 @@ def _answer_to(frame: bytes) -> Dict[str, Any]:
     if kind == _wire.FAILED:
         raise failure(answer.get("error"), answer.get("missing"))
     if kind != _wire.ANSWER:
-        raise EngineError(f"the engine answered with a frame of type {kind}, which is no answer to a question")
+        raise EngineError(f"the engine answered with a frame of type {kind}, which does not answer a question")
     assert isinstance(answer, dict)
     return answer
 

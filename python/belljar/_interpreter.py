@@ -222,7 +222,7 @@ class Interpreter(Kept):
             raise EngineError("the interpreter is closed")
         if self._ends is None:
             assert self._why is not None
-            raise CallEnded(f"{self._why}; reset() begins afresh").with_(result=self._why.result)
+            raise CallEnded(f"{self._why}; reset() starts again").with_(result=self._why.result)
         return self._ends
 
     def _kill(self, stage: int) -> None:
@@ -314,10 +314,10 @@ class Interpreter(Kept):
     def _parts(self, answer: Answer, number: int) -> List[Any]:
         """What the answer says, if it is one to this request."""
         if answer.kind != _answer.VALUE:
-            raise malformed("it is no answer of an interpreter")
+            raise malformed("it is not an answer of an interpreter")
         for fd in answer._files:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
-                raise malformed("somebody can still change one of its files")
+                raise malformed("a process can still change one of its files")
         parts = answer.value()
         # By their types first: comparing what came, an array for one, could do anything.
         if type(parts) is not list or list(map(type, parts[:2])) != [int, str] or len(parts) < 3 or parts[0] != number:

@@ -361,7 +361,7 @@ class FilesystemSandbox:
         try:
             reason = self._rules.refusal(args)
         except Exception as error:
-            reason = f"the arguments cannot be looked at: {_words_of(error)}"
+            reason = f"cannot read the arguments: {_words_of(error)}"
         if reason is not None:
             return ToolResult(call_id, "denied", message=reason)
         return await self.inner.call(tool, args, call_id=call_id)

@@ -126,7 +126,7 @@ static const char *read_header(struct http_slice line, struct http_head *head)
 
 const char *http_length_fault(struct http_slice value, uint64_t *out)
 {
-	static const char why[] = "a Content-Length that is no single number";
+	static const char why[] = "a Content-Length that is not a single number";
 	uint64_t length = 0;
 
 	if (!value.len || value.len > LENGTH_DIGITS_MAX)
@@ -243,7 +243,7 @@ static const char *read_request_line(struct http_slice line, struct http_head *h
 	size_t method_len = space ? (size_t)(space - line.bytes) : 0, version_len = sizeof(version) - 1;
 
 	if (!space || !http_take_method((struct http_slice){line.bytes, method_len}, head))
-		return "a first line that is no request";
+		return "a first line that is not a request";
 	if (line.len < method_len + 2 + version_len ||
 	    memcmp(line.bytes + line.len - version_len, version, version_len) != 0)
 		return "a request that is not HTTP/1.1";
@@ -258,14 +258,14 @@ static const char *read_status_line(struct http_slice line, struct http_head *he
 
 	if (line.len < 12 || memcmp(line.bytes, begin, sizeof(begin) - 1) != 0 || (at[0] != '0' && at[0] != '1') ||
 	    at[1] != ' ' || (line.len > 12 && at[5] != ' '))
-		return "a first line that is no status";
+		return "a first line that is not a status";
 	for (int i = 2; i < 5; i++) {
 		if (at[i] < '0' || at[i] > '9')
-			return "a status that is no number";
+			return "a status that is not a number";
 		head->status = head->status * 10 + at[i] - '0';
 	}
 	if (head->status < 100 || head->status > 599)
-		return "a status that there is not";
+		return "a status that does not exist";
 	if (line.len > 13)
 		head->reason = (struct http_slice){at + 6, line.len - 13};
 	head->is_last = at[0] == '0';

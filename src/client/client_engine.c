@@ -198,9 +198,9 @@ int client_engine_check(const struct belljar_engine *engine, struct belljar_erro
 		return error_set(&failure->error, STAGE_USAGE, EINVAL, "there is no engine: the pointer is NULL");
 	if (client_engine_is_ours(engine))
 		return 0;
-	error_set(&failure->error, STAGE_USAGE, ECHILD,
-		  "this engine belongs to process %d, of which this one is a copy", (int)engine->owner);
-	return error_hint(&failure->error, "open an engine of its own after fork()");
+	error_set(&failure->error, STAGE_USAGE, ECHILD, "this engine was opened by process %d before fork()",
+		  (int)engine->owner);
+	return error_hint(&failure->error, "open another engine after fork()");
 }
 
 int client_engine_lost(const struct belljar_engine *engine, struct belljar_error *failure)
@@ -223,8 +223,8 @@ int client_engine_lost(const struct belljar_engine *engine, struct belljar_error
 
 int client_engine_nonsense(struct belljar_error *failure)
 {
-	error_set(&failure->error, STAGE_ENGINE, EPROTO, "the engine sent an answer that makes no sense");
-	return error_hint(&failure->error, "the library and the program 'belljar' must come from one build");
+	error_set(&failure->error, STAGE_ENGINE, EPROTO, "the engine sent a malformed answer");
+	return error_hint(&failure->error, "install the library and the program 'belljar' from one build");
 }
 
 /* --- channels --- */

@@ -29,7 +29,7 @@ int client_jar_check(const struct belljar_jar *jar, struct belljar_error *failur
 	}
 	if (!jar->info)
 		return error_set(&failure->error, STAGE_USAGE, EAGAIN,
-				 "the jar does not stand yet, or could not be made");
+				 "the jar is not ready yet, or could not be made");
 	return client_engine_check(jar->engine, failure);
 }
 

@@ -20,7 +20,8 @@ void probe_root_cache(struct finding *finding)
 	if (count >= 0)
 		finding_value(finding, "%zd kept in %s", count, host.skeletons.path);
 	else if (host.skeletons.path)
-		finding_value(finding, count == -ENOENT ? "there is no %s" : "%s is not a directory of yours alone",
+		finding_value(finding,
+			      count == -ENOENT ? "there is no %s" : "%s is not a directory that only you can change",
 			      host.skeletons.path);
 	if (count < 0)
 		finding_remedy(finding, "log in so that systemd-logind makes /run/user/UID, or have root make it\n");

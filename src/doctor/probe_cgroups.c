@@ -103,8 +103,7 @@ static void advise_delegation(struct finding *finding)
 	if (getuid() == 0)
 		finding_remedy(
 			finding,
-			"have the cgroup above this one hand on memory and pids, or be the only process in this "
-			"one; in a container, start it with a writable cgroup: docker run --cgroupns=private with "
+			"let the cgroup above this one delegate memory and pids, or be the only process in this one; in a container, start it with a writable cgroup: docker run --cgroupns=private with "
 			"-v /sys/fs/cgroup:/sys/fs/cgroup:rw\n");
 	else
 		finding_remedy(

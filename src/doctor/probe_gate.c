@@ -96,9 +96,9 @@ void probe_name_servers(struct finding *finding)
 	if (count)
 		finding_value(finding, "%u in /etc/resolv.conf", count);
 	else
-		finding_value(finding, "none in /etc/resolv.conf: 127.0.0.1 is asked");
+		finding_value(finding, "none in /etc/resolv.conf: Belljar asks 127.0.0.1");
 	if (!count)
-		finding_remedy(finding, "name a server in /etc/resolv.conf, or have one on 127.0.0.1\n");
+		finding_remedy(finding, "name a server in /etc/resolv.conf, or run one on 127.0.0.1\n");
 }
 
 /* What it says of itself, one line; nothing: it does not run. */
@@ -151,8 +151,8 @@ void probe_inspecting_gate(struct finding *finding)
 	if (!finding->is_found)
 		finding_remedy(
 			finding,
-			"have belljar-gate of version " BELLJAR_VERSION
-			", as the packages for Python and Node have it for glibc 2.34 or later. In Belljar's source: ./dev "
+			"install belljar-gate " BELLJAR_VERSION
+			"; the packages for Python and Node include it (glibc 2.34 or later). In Belljar's source: ./dev "
 			"build library && meson install -C build/lib\n");
 	host_trust_done(&host.trust);
 }

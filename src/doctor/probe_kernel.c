@@ -60,9 +60,9 @@ static const struct {
 	{5, "before ABI 5 (Linux 6.10) ioctl on devices is not governed"},
 	{6,
 	 "before ABI 6 (Linux 6.12) signals and abstract sockets are held by the filter alone on the rung 'landlock'"},
-	{7, "before ABI 7 (Linux 6.15) refusals cannot be logged"},
+	{7, "before ABI 7 (Linux 6.15) the kernel cannot log refusals"},
 	{9,
-	 "before ABI 9 (Linux 7.1) Unix sockets by path cannot be told apart, and the rung 'landlock' refuses every connect()"},
+	 "before ABI 9 (Linux 7.1) Landlock cannot tell Unix sockets by path apart, and the rung 'landlock' refuses every connect()"},
 };
 
 /* An empty ruleset lets nothing be opened; then try. */
@@ -87,7 +87,7 @@ void probe_landlock(struct finding *finding)
 	if (abi <= 0) {
 		bool is_off = syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1) < 0 && errno == EOPNOTSUPP;
 
-		finding_value(finding, is_off ? "switched off" : "not in this kernel, or kept from us");
+		finding_value(finding, is_off ? "switched off" : "not in this kernel, or a filter refuses it");
 		finding_remedy(finding,
 			       is_off ? "add landlock to the kernel's parameter lsm= (lsm=landlock,... in the boot "
 					"loader's settings)\n"

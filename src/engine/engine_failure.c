@@ -139,7 +139,7 @@ static const char *hint_for(const struct plan_step *step, int errno_value)
 	if (errno_value == EACCES)
 		return "check the permissions of the path and of the directories above it";
 	if (errno_value == ELOOP)
-		return "a symbolic link stands in the way; name the place it leads to";
+		return "a symbolic link is in the way; name the place it leads to";
 	if (step_rows[step->kind].stage == STAGE_ISOLATE)
 		return "`belljar doctor` says what this host can enforce";
 	return NULL;

@@ -202,7 +202,7 @@ int engine_guard_open(struct engine_guard *guard, struct loop *loop, const struc
 	if (rc == 0)
 		return 0;
 	engine_guard_close(guard);
-	error_set(error, STAGE_ISOLATE, -rc, "cannot watch over what the jar hides: %s", strerror(-rc));
+	error_set(error, STAGE_ISOLATE, -rc, "cannot watch the files that the jar hides: %s", strerror(-rc));
 	if (rc == -EMFILE || rc == -ENOSPC)
 		error_hint(error, "raise fs.inotify.max_user_instances and max_user_watches, or hide less");
 	return rc;

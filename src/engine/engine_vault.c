@@ -186,7 +186,7 @@ static int make(struct vault *vault, struct host *host, const struct policy *pol
 		if (reason.len && !strstr(text_string(&reason), "versions"))
 			return rc;
 		return error_hint(error, "belljar-gate must be of version " BELLJAR_VERSION
-					 ", as belljar is; `belljar doctor` says what it is, or why it does not run");
+					 ", as belljar is; `belljar doctor` says which version runs, or why none does");
 	}
 	if (rc == 0)
 		rc = read_file(fds[2], &host->trust.bundle);

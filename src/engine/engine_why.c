@@ -39,7 +39,7 @@ static void write_words(const struct answer *answer, struct text *out)
 		text_append_format(out, "  allowed with: %s\n  as a policy:  %s\n", text_string(&explanation->flag),
 				   text_string(&explanation->policy));
 	if (explanation->warning.len)
-		text_append_format(out, "  beware: %s\n", text_string(&explanation->warning));
+		text_append_format(out, "  note: %s\n", text_string(&explanation->warning));
 }
 
 static void write_json(const struct answer *answer, struct text *out)

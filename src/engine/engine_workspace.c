@@ -95,7 +95,7 @@ static int check_found(const struct workspace *found, struct host *host, const s
 		host->has_id_mapped_mounts = false;
 
 	if (!is_of(found, layer)) {
-		error_set(error, STAGE_FILES, EINVAL, "the workspace '%s' is of another directory: '%s'",
+		error_set(error, STAGE_FILES, EINVAL, "the workspace '%s' belongs to another directory: '%s'",
 			  meta->name ? meta->name : meta->id, meta->workdir);
 		return error_hint(error, "start there, or choose another name");
 	}

@@ -276,7 +276,7 @@ static const char *unfit_answer(const struct inspection *inspection)
 	const struct exchange *exchange = inspection->exchange;
 
 	if (head.status == 101 && !exchange->accept[0])
-		return "a change of protocol that nobody asked for";
+		return "a change of protocol that the client did not ask for";
 	if (head.status == 101 && websocket_answer_fault(&head, exchange->accept))
 		return websocket_answer_fault(&head, exchange->accept);
 	return answer_fault(inspection, &head);

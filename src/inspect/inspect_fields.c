@@ -62,14 +62,14 @@ enum pseudo { PSEUDO_METHOD, PSEUDO_SCHEME, PSEUDO_AUTHORITY, PSEUDO_PATH, PSEUD
 static const char *read_status(struct http_slice value, struct http_head *head)
 {
 	if (value.len != 3)
-		return "a status that is no number";
+		return "a status that is not a number";
 	for (size_t i = 0; i < value.len; i++) {
 		if (value.bytes[i] < '0' || value.bytes[i] > '9')
-			return "a status that is no number";
+			return "a status that is not a number";
 		head->status = head->status * 10 + value.bytes[i] - '0';
 	}
 	/* HTTP/2 has no change of protocols. */
-	return head->status < 100 || head->status > 599 || head->status == 101 ? "a status that there is not" : NULL;
+	return head->status < 100 || head->status > 599 || head->status == 101 ? "a status that does not exist" : NULL;
 }
 
 static const char *read_pseudo(const struct http_header *header, unsigned allowed, unsigned *seen,
@@ -89,7 +89,7 @@ static const char *read_pseudo(const struct http_header *header, unsigned allowe
 	*seen |= 1U << which;
 	switch ((enum pseudo)which) {
 	case PSEUDO_METHOD:
-		return http_take_method(header->value, head) ? NULL : "a method that is none";
+		return http_take_method(header->value, head) ? NULL : "an invalid method";
 	case PSEUDO_SCHEME:
 		return header->value.len == 5 && !memcmp(header->value.bytes, "https", 5)
 			       ? NULL

@@ -41,7 +41,7 @@ const char *websocket_request_fault(const struct http_head *head)
 	if (strcmp(head->method, "GET") != 0 || head->body_kind != HTTP_BODY_NONE || !head->is_upgrade_meant ||
 	    head->is_last || !http_is(find_one(head, "Sec-WebSocket-Version"), "13") ||
 	    !is_key(find_one(head, "Sec-WebSocket-Key")))
-		return "a request for a WebSocket that is none";
+		return "an invalid request for a WebSocket";
 	return NULL;
 }
 
@@ -67,6 +67,6 @@ const char *websocket_answer_fault(const struct http_head *head, const char *acc
 
 	if (head->upgrade != HTTP_UPGRADE_WEBSOCKET || !head->is_upgrade_meant || said.len != strlen(accept) ||
 	    memcmp(said.bytes, accept, said.len) != 0)
-		return "a change of protocol that is no WebSocket";
+		return "a change to a protocol other than WebSocket";
 	return NULL;
 }

@@ -96,7 +96,7 @@ static int write_secret(struct json_writer *writer, const struct json_value *sec
 		return rc;
 	fault = secret_value_fault(text_string(&text), text.len);
 	if (fault)
-		return fail("the value of the secret %s will not do: %s", json_string_of(secret, "name"), fault);
+		return fail("cannot use the value of the secret %s: %s", json_string_of(secret, "name"), fault);
 	json_open_object(writer, NULL);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		json_write_string(writer, names[i], json_string_of(secret, names[i]));
@@ -279,6 +279,6 @@ int main(int argc, char **argv)
 		       nghttp2_version(0)->version_str);
 		return 0;
 	}
-	fputs("belljar-gate is started by belljar, for jars whose policy looks into requests\n", stderr);
+	fputs("belljar starts belljar-gate itself, for jars whose policy has rules about requests\n", stderr);
 	return EXIT_FAILED;
 }

@@ -229,7 +229,7 @@ static void widen_to_directory(const struct looking *looking, const char *path, 
 	text_clear(&explanation->flag);
 	text_clear(&explanation->policy);
 	text_append_string(&explanation->warning,
-			   "to remove or replace it its directory has to be writable; no change is proposed");
+			   "to remove or replace it its directory has to be writable; Belljar proposes no change");
 }
 
 static bool judge_path(const struct looking *looking, const char *path, enum jar_access asked, struct denial *out)
@@ -252,7 +252,7 @@ static bool judge_path(const struct looking *looking, const char *path, enum jar
 		widen_to_environment(looking, path, &explanation);
 	if (!has_cure && !explanation.warning.len)
 		text_append_string(&explanation.warning,
-				   "its name has characters in it that cannot be shown; no change is proposed");
+				   "its name has characters in it that cannot be shown; Belljar proposes no change");
 	out->kind = DENIAL_FILE;
 	out->path = ledger_path(access, (const char *const[]){path, text_string(&explanation.why),
 							      has_cure ? text_string(&explanation.flag) : "",

@@ -148,7 +148,7 @@ void mcp_tool_read_file(struct mcp_request *request)
 	if (image_type(bytes, len))
 		answer_image(request, path, image_type(bytes, len), bytes, len);
 	else if (memchr(bytes, '\0', len) || !utf8_is_valid((const unsigned char *)bytes, len))
-		mcp_refuse(request, "'%s' is no text: %zu bytes of another kind; use the tool `run` (file, xxd)", path,
+		mcp_refuse(request, "'%s' is not text: %zu bytes of another kind; use the tool `run` (file, xxd)", path,
 			   len);
 	else
 		answer_text(request, jar, path, bytes, len, (size_t)first, (size_t)count);

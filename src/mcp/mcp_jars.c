@@ -215,14 +215,16 @@ struct mcp_jar *mcp_find_jar(const struct mcp_request *request)
 		drop_engine(server);
 	}
 	if (!jar && !strcmp(name, OWN_NAME) && is_layer_lost(server))
-		mcp_refuse(request, "what is changed stays in a jar, and this call names none: jar_open makes one, "
-				    "and shows its policy; pass its name as 'jar'");
+		mcp_refuse(
+			request,
+			"changes stay in a jar, and this call names none: open one with jar_open, and pass its name as 'jar'");
 	else if (!jar && !strcmp(name, OWN_NAME))
 		jar = open_jar(request, server->options->policy, OWN_NAME);
 	else if (!jar)
-		mcp_refuse(request,
-			   "there is no jar '%.60s'; jar_open makes one, and one that nobody uses for long is closed",
-			   name);
+		mcp_refuse(
+			request,
+			"there is no jar '%.60s'; jar_open makes one; the server closes a jar that no call uses for long",
+			name);
 	if (jar)
 		jar->used_ns = clock_ns();
 	return jar;
@@ -277,7 +279,7 @@ void mcp_tool_policy_show(struct mcp_request *request)
 	if (strcmp(jar->name, OWN_NAME)) {
 		mcp_refuse(
 			request,
-			"jar_open has said what the jar '%s' allows; without 'jar' this tool says what all of them may have",
+			"jar_open reported what the jar '%s' allows; without 'jar' this tool reports what all jars may have",
 			jar->name);
 		return;
 	}

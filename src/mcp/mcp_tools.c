@@ -152,7 +152,7 @@ static const struct tool {
 		.title = "Apply changes",
 		.description =
 			"Put changes that `diff` shows into the user's files, as far as the user allows. Conflicts and risky files are left to "
-			"the user. The jar begins afresh afterwards: interpreters and private files are gone.",
+			"the user. The jar restarts afterwards: interpreters and private files are gone.",
 		.function = mcp_tool_apply,
 		.effect = EFFECT_HOST,
 		.is_offered = mcp_offers_apply,
@@ -166,7 +166,7 @@ static const struct tool {
 		.title = "Open a jar",
 		.description =
 			"Make another jar, with private files and interpreters of its own, and at most what the server's policy allows. "
-			"Pass the name that comes back as the argument jar of other tools. It is closed when nobody uses it for long.",
+			"Pass the name that comes back as the argument jar of other tools. The server closes it when no call uses it for long.",
 		.function = mcp_tool_jar_open,
 		.effect = EFFECT_NONE,
 		.input = INPUT(

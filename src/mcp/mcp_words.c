@@ -234,7 +234,7 @@ static void say_unsearched(struct mcp_result *result, const struct json_value *d
 			   *why = string_in(&notes->list.items[i], "why");
 
 		if (name && why && !strcmp(name, "risky"))
-			mcp_say(result, "risky: %.400s; tell the user", why);
+			mcp_say(result, "risky: %.400s; report it to the user", why);
 	}
 }
 
@@ -249,11 +249,11 @@ static void say_risky(struct mcp_result *result, const struct json_value *docume
 		AUTO_TEXT quoted = {0};
 
 		mcp_quote(&quoted, path ? path : "");
-		mcp_say(result, "risky: %s%s%.400s; tell the user", text_string(&quoted), why ? ": " : "",
+		mcp_say(result, "risky: %s%s%.400s; report it to the user", text_string(&quoted), why ? ": " : "",
 			why ? why : "");
 	}
 	if (risky && risky->list.count > ENTRIES_TOLD)
-		mcp_say(result, "risky: %zu more files; `risky` lists them; tell the user",
+		mcp_say(result, "risky: %zu more files; `risky` lists them; report it to the user",
 			risky->list.count - ENTRIES_TOLD);
 	say_unsearched(result, document);
 }

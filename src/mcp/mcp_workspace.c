@@ -279,7 +279,7 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 	int64_t applied = 0;
 
 	if (parse(json, &document) < 0 || !json_member(&document, "not_applied", JSON_LIST)) {
-		mcp_refuse(request, "it was applied, and what was not cannot be told");
+		mcp_refuse(request, "the changes were applied, but Belljar cannot list those that were not");
 		return;
 	}
 	left = json_member(&document, "not_applied", JSON_LIST);
@@ -308,7 +308,7 @@ static void answer_applied(const struct mcp_request *request, const char *json, 
 		mcp_say(&result, "the user decides about the rest");
 	if (held)
 		mcp_say(&result, "%zu changes are not among what the user lets you apply", held);
-	mcp_say(&result, "the jar has begun afresh: interpreters and private files are gone");
+	mcp_say(&result, "the jar has restarted: interpreters and private files are gone");
 	mcp_answer(request->server, &request->asker, &result);
 }
 

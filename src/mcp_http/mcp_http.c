@@ -261,7 +261,7 @@ static void keep_id(struct mcp_connection *connection, const struct json_value *
 static void pass_on(struct mcp_connection *connection, const struct mcp_message *message)
 {
 	static const struct mcp_verdict unknown = {404, -32001, "there is no such session, or it has ended"};
-	static const struct mcp_verdict full = {503, -32000, "there is no room for more; try again later"};
+	static const struct mcp_verdict full = {503, -32000, "the server is full; try again later"};
 	struct mcp_session *session = mcp_session_for(connection->http, message);
 
 	if (!session) {
@@ -382,7 +382,7 @@ static bool take_head(struct mcp_connection *connection)
 /* False: more has to come. */
 static bool take_part(struct mcp_connection *connection)
 {
-	static const struct mcp_verdict broken = {400, -32600, "the body is not laid out as HTTP wants it"};
+	static const struct mcp_verdict broken = {400, -32600, "the body is not valid HTTP"};
 	static const struct mcp_verdict too_long = {413, -32600, "the request is too long"};
 	struct http_slice part;
 	ssize_t count =
@@ -538,7 +538,7 @@ static size_t held_by(const struct mcp_connection *connection)
 /* Of too much that clients have sent and not taken, the connection that holds most gives way. */
 static void bound_memory(struct mcp_http *http)
 {
-	static const struct mcp_verdict full = {503, -32000, "other requests have all the room; try again later"};
+	static const struct mcp_verdict full = {503, -32000, "the server is full of other requests; try again later"};
 
 	for (;;) {
 		struct mcp_connection *most = NULL;
@@ -627,9 +627,8 @@ static int read_token(const char *path, char *token, struct error *error)
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return error_set(error, STAGE_USAGE, errno, "cannot read the token in '%s': %s", path, strerror(errno));
 	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077)) {
-		error_set(error, STAGE_USAGE, EPERM, "'%s' will not do for a token: others may know what is in it",
-			  path);
-		return error_hint(error, "it must be a file of yours that nobody else can read: chmod 600");
+		error_set(error, STAGE_USAGE, EPERM, "cannot use the token in '%s': other users may know it", path);
+		return error_hint(error, "it must be your file, and only you may read it: chmod 600");
 	}
 	len = read(fd, token, MCP_TOKEN_SIZE - 1);
 	token[len > 0 ? len : 0] = '\0';

@@ -147,7 +147,7 @@ struct mcp_verdict mcp_judge_head(const struct mcp_http *http, const struct http
 
 	*has_token = false;
 	if (has_repeated_header(head))
-		return refuse(400, CODE_REQUEST, "a header that may stand there once stands there twice");
+		return refuse(400, CODE_REQUEST, "a header occurs twice that may occur only once");
 	if (!is_own_host(head->host, http->port))
 		return refuse(403, CODE_SERVER, "the Host is not this server's");
 	if (mcp_find_header(head, "Origin", &value) > 0 && !is_own_origin(value, http->port))
@@ -164,7 +164,7 @@ struct mcp_verdict mcp_judge_head(const struct mcp_http *http, const struct http
 	if (strcmp(head->method, "GET") != 0 && strcmp(head->method, "DELETE") != 0)
 		return refuse(405, CODE_SERVER, "only POST, GET and DELETE are served");
 	if (head->body_kind != HTTP_BODY_NONE)
-		return refuse(400, CODE_REQUEST, "a body that nobody reads");
+		return refuse(400, CODE_REQUEST, "a request of this method has no body");
 	if (!strcmp(head->method, "GET") && !mcp_accepts(head, "text/event-stream"))
 		return refuse(406, CODE_REQUEST, "a GET is answered with text/event-stream");
 	return refuse(0, 0, NULL);
@@ -206,9 +206,9 @@ static struct mcp_verdict judge_modern(const struct http_head *head, const char 
 	if (mcp_find_header(head, "MCP-Protocol-Version", &value) <= 0)
 		return refuse(400, CODE_HEADERS, "the header MCP-Protocol-Version is missing");
 	if (!version || version->type != JSON_STRING)
-		return refuse(400, CODE_PARAMS, "_meta must tell the version of the protocol");
+		return refuse(400, CODE_PARAMS, "_meta must name the version of the protocol");
 	if (!is_text(value, version->string.bytes))
-		return refuse(400, CODE_HEADERS, "MCP-Protocol-Version is not the version that _meta tells");
+		return refuse(400, CODE_HEADERS, "MCP-Protocol-Version is not the version in _meta");
 	if (mcp_find_header(head, "Mcp-Method", &value) <= 0 || !is_text(value, method))
 		return refuse(400, CODE_HEADERS, "the header Mcp-Method must be there, and be the request's method");
 	for (size_t i = 0; i < ARRAY_LEN(named); i++) {
@@ -263,7 +263,7 @@ struct mcp_verdict mcp_judge_message(const struct http_head *head, const struct 
 	if (document->type != JSON_OBJECT)
 		return refuse(400, CODE_REQUEST, "one request at a time, as an object");
 	if (method ? method->type != JSON_STRING : !is_answer)
-		return refuse(400, CODE_REQUEST, "this is no request of JSON-RPC 2.0");
+		return refuse(400, CODE_REQUEST, "this is not a request of JSON-RPC 2.0");
 	if (id && id->type != JSON_STRING && id->type != JSON_INTEGER && id->type != JSON_REAL)
 		return refuse(400, CODE_REQUEST, "the id must be a string or a number");
 	if (method && id)

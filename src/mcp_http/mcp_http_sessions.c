@@ -263,7 +263,7 @@ void mcp_end_session(struct mcp_session *session)
 {
 	static const struct mcp_verdict ended[] = {
 		[SESSION_CLIENT] = {404, -32001, "the session has ended"},
-		[SESSION_SHARED] = {503, -32000, "the server had to begin afresh; try again"},
+		[SESSION_SHARED] = {503, -32000, "the server restarted; try again"},
 		[SESSION_JAR] = {404, -32001, "the jar has ended, and its state is gone; jar_open makes another"},
 	};
 

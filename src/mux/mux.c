@@ -190,7 +190,7 @@ static void hand_on(struct mux_channel *channel, struct mux_channel *answering, 
 	rc = wire_send_descriptors(&channel->wire, frame->type, frame->payload, frame->len, fds, count);
 	if (rc == 0)
 		return;
-	error_set(&error, STAGE_ENGINE, -rc, "cannot hand the request on: %s",
+	error_set(&error, STAGE_ENGINE, -rc, "cannot pass the request on: %s",
 		  rc == -ETOOMANYREFS ? "too many open files of this user are on their way between processes"
 				      : strerror(-rc));
 	mux_channel_fail(answering, &error);

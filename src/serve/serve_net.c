@@ -70,7 +70,7 @@ static int refuse(int rc, struct error *error)
 			"this jar's network was made without these addresses or ports, and this host cannot add them");
 		return error_hint(error, "open the jar with the rule in allow_net");
 	case EPROTONOSUPPORT:
-		error_set(error, STAGE_POLICY, EINVAL, "this jar was opened without a gate that looks into requests");
+		error_set(error, STAGE_POLICY, EINVAL, "this jar was opened without a gate that reads requests");
 		return error_hint(error, "open the jar with a rule that says \"tls\": \"inspect\"");
 	case ENOSPC:
 		return error_set(error, STAGE_POLICY, E2BIG, "this jar has as many rules as a gate can have");

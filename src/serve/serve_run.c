@@ -312,7 +312,7 @@ static int take_reply(struct serve_run *run, const struct wire_frame *frame, str
 	if (answer >= NET_ANSWER_COUNT || !run->request->wire.is_asked)
 		return error_set(
 			error, STAGE_ENGINE, EINVAL,
-			"an answer must be 8 bytes, the question's id and a number from 0 to %d, of a run that asked to be asked",
+			"an answer must be 8 bytes, the question's id and a number from 0 to %d, for a run that asks questions",
 			NET_ANSWER_COUNT - 1);
 	job_answer(&run->job, frame_number(frame->payload, 4), (enum net_answer)answer);
 	return 0;
@@ -526,7 +526,7 @@ static int check_joining(const struct serve_run *run, const struct server_jar *s
 	if (plan_is_for_calls(&server_jar->launch.plan) && run->request->wire.is_detached)
 		return error_set(error, STAGE_USAGE, EINVAL, "a call cannot leave processes behind");
 	if (run->request->wire.is_asked && !server_jar->launch.plan.gate.may_ask) {
-		error_set(error, STAGE_USAGE, EINVAL, "nothing is asked in this jar");
+		error_set(error, STAGE_USAGE, EINVAL, "this jar asks no questions");
 		return error_hint(error, "open it with ask=\"net\"");
 	}
 	if (!plan_is_for_calls(&server_jar->launch.plan) && !run->request->wire.argv)

@@ -444,7 +444,7 @@ int slot_take(struct session *jar, const struct plan *plan, const struct slot_oc
 	int rc = jar->is_closing || jar->is_gone ? -ESHUTDOWN : find_place(jar, &slot);
 
 	if (rc < 0)
-		return error_set(error, STAGE_ENGINE, -rc, "there is no room for a run in the jar: %s", strerror(-rc));
+		return error_set(error, STAGE_ENGINE, -rc, "cannot start a run in the jar: %s", strerror(-rc));
 	slot_handle(slot, EVENT_TAKE);
 	slot->occupant = *occupant;
 	if (slot->number) {

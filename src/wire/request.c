@@ -155,7 +155,7 @@ static int read_version(const struct json_member *member, struct error *error)
 		return 0;
 	error_set(error, STAGE_ENGINE, EPROTO, "this engine speaks version %d of the protocol, not %lld", WIRE_VERSION,
 		  (long long)member->value.number.integer);
-	return error_hint(error, "the library and the program 'belljar' must come from one build");
+	return error_hint(error, "install the library and the program 'belljar' from one build");
 }
 
 static int read_strings(const struct json_member *member, char ***out, struct error *error)

@@ -231,7 +231,7 @@ class Framing(InspectCase):
             f"GET https://evil.test/hello HTTP/1.1\r\n{host}\r\n": "begin with",
             f"GET /hello HTTP/1.0\r\n{host}\r\n": "HTTP/1.1",
             f"GET  /hello HTTP/1.1\r\n{host}\r\n": "target",
-            f"{get}{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n": "WebSocket that is none",
+            f"{get}{host}Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n": "invalid request for a WebSocket",
             f"{get}{host}Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n": "another protocol than WebSocket",
             f"{get}{host}X: {'a' * 70000}": "64 KiB",
             "\r\n" + f"{get}{host}\r\n": "",
@@ -291,7 +291,7 @@ except ssl.SSLError as error:
         )
         self.assertIn("CERTIFICATE_VERIFY_FAILED", said[0])
         self.assertEqual((said[1], self.site.log()), (200, [f"GET {WWW} /hello"]))
-        self.assertIn("does not trust the jar's own authority", self.result["denied"][0]["why"])
+        self.assertIn("does not trust the jar's own certificate authority", self.result["denied"][0]["why"])
 
 
 class Program(InspectCase):

@@ -438,7 +438,7 @@ class Files(McpCase):
         content = server.tool("read_file", path="a.png")["content"]
         self.assertEqual((content[0]["type"], content[0]["mimeType"], base64.b64decode(content[0]["data"])), ("image", "image/png", PNG))
         self.assertIn('"a.png": image/png', content[-1]["text"])
-        self.assertIn("is no text", server.text("read_file", path="a.bin"))
+        self.assertIn("is not text", server.text("read_file", path="a.bin"))
 
     def test_nothing_outside_the_jar(self) -> None:
         (self.base / "secret").write_text("secret")

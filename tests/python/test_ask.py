@@ -283,7 +283,7 @@ class Asking(PackageCase):
 
     def test_the_result_tells_what_was_denied(self) -> None:
         self.assertEqual([what for what, _ in self.said["denied"]], ["other.test:7000"])
-        self.assertIn("whoever was asked said no", self.said["denied"][0][1])
+        self.assertIn("the answer to the question about it was no", self.said["denied"][0][1])
 
     def test_denied_names_are_asked_of_nobody(self) -> None:
         self.assertNotIn("name other.test", self.log)
@@ -317,7 +317,7 @@ class Asking(PackageCase):
 
     def test_a_jar_that_asks_nothing_says_so(self) -> None:
         for name in ("not in this jar", "not in this pool"):
-            self.assertIn("nothing is asked in this jar", self.said[name])
+            self.assertIn("this jar asks no questions", self.said[name])
 
     def test_calls_and_tools(self) -> None:
         self.assertEqual(self.said["call"], [["hi", RESET], ["good.test", "other.test"]])

@@ -118,7 +118,7 @@ class Doors(PackageCase):
 
     def test_rules_of_a_jar_that_stands(self) -> None:
         self.assertEqual((self.said["denied"], self.said["changed"]), (1, "403 404\n"))
-        self.assertIn("without a gate that looks into requests", self.said["late"])
+        self.assertIn("without a gate that reads requests", self.said["late"])
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ static void test_what_could_be_read_in_two_ways_is_refused(void)
 {
 	check_refused("GET / HTTP/1.1\n" HOST "\r\n", "CR LF");
 	check_refused("GET / HTTP/1.1\r\n" HOST "A: b\rc\r\n\r\n", "CR LF");
-	check_refused("\r\nGET / HTTP/1.1\r\n" HOST "\r\n", "no request");
+	check_refused("\r\nGET / HTTP/1.1\r\n" HOST "\r\n", "not a request");
 	check_refused("GET / HTTP/1.1\r\n" HOST " folded\r\n\r\n", "next line");
 	check_refused("GET / HTTP/1.1\r\n A: b\r\n" HOST "\r\n", "next line");
 	check_refused("GET / HTTP/1.1\r\n" HOST HOST "\r\n", "two Host");
@@ -57,7 +57,7 @@ static void test_what_could_be_read_in_two_ways_is_refused(void)
 	check_refused("GET / HTTP/1.1\r\n" HOST "A: \x01\r\n\r\n", "control");
 	check_refused("GET / HTTP/1.0\r\n" HOST "\r\n", "HTTP/1.1");
 	check_refused("GET / HTTP/1.1 \r\n" HOST "\r\n", "HTTP/1.1");
-	check_refused("GET\t/ HTTP/1.1\r\n" HOST "\r\n", "no request");
+	check_refused("GET\t/ HTTP/1.1\r\n" HOST "\r\n", "not a request");
 	check_refused("GET a.test HTTP/1.1\r\n" HOST "\r\n", "begin with");
 	check_refused("GET * HTTP/1.1\r\n" HOST "\r\n", "begin with");
 	check_refused("CONNECT a.test:443 HTTP/1.1\r\n" HOST "\r\n", "CONNECT");

@@ -109,7 +109,7 @@ static void test_what_is_no_request_for_a_websocket(void)
 
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		begin(false);
-		check_refused(bad[i], "a request for a WebSocket that is none");
+		check_refused(bad[i], "an invalid request for a WebSocket");
 	}
 	begin(false);
 	check_refused("WEBSOCKET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n\r\n", "a word of rules");
@@ -128,7 +128,7 @@ static void test_no_other_upgrade_passes(void)
 		 "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n\r\n");
 	CHECK_STRING(host_has(), "GET / HTTP/1.1\r\nHost: " WORLD_HOST "\r\n\r\n");
 	host_says("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n");
-	CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "nobody asked for"));
+	CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "did not ask for"));
 	world_end();
 	begin(false);
 	jar_says("GET / HTTP/1.1\r\nHost: " WORLD_HOST
@@ -151,7 +151,8 @@ static void test_what_is_no_answer_for_a_websocket(void)
 		begin(false);
 		jar_says(UPGRADE "\r\n");
 		host_says(bad[i]);
-		CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "no WebSocket") && world.inspection.is_closing);
+		CHECK(strstr(jar_has(), "502") && strstr(jar_has(), "other than WebSocket") &&
+		      world.inspection.is_closing);
 		world_end();
 	}
 	/* A server that will not is one that answers. */

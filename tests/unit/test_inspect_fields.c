@@ -70,7 +70,7 @@ static void test_what_is_no_request(void)
 		{{A, ":method", "GET", ":scheme", "http", ":path", "/"}, "https"},
 		{{A, ":method", "CONNECT"}, "CONNECT"},
 		{{A, ":method", "CONNECT", ":scheme", "https", ":path", "/"}, "CONNECT"},
-		{{A, ":method", "", ":scheme", "https", ":path", "/"}, "no"},
+		{{A, ":method", "", ":scheme", "https", ":path", "/"}, "an invalid method"},
 		{{A, ":method", "G T", ":scheme", "https", ":path", "/"}, "method"},
 		{{A, ":method", "GET", ":scheme", "https", ":path", ""}, "begin"},
 		{{A, ":method", "GET", ":scheme", "https", ":path", "a"}, "begin"},
