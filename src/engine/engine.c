@@ -33,7 +33,8 @@ struct engine_run {
 	struct engine_input input;
 	struct jar_times *times;
 	struct jar_argv_memory argv_memory;
-	struct reap_family family; /* the caller's own child, and the jar */
+	struct reap_family family; /* the caller's own child, the helper, and the jar */
+	struct engine_helpers helpers;
 	uint64_t begun_ns;
 	struct engine_outlets outlets; /* pass-through: one for each stream; otherwise one for both */
 	struct outlet status;
@@ -286,7 +287,9 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 		rc = error_set(&error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = engine_input_open(request, &engine->input, &error);
+	engine->helpers = (struct engine_helpers){.loop = loop, .family = &engine->family};
 	engine->job.launch = launch_of(request);
+	engine->job.launch.helpers = &engine->helpers;
 	engine->job.loop = loop;
 	engine->job.request = run_request_of(engine);
 	engine->job.input_name = request->stdin_path;
@@ -319,6 +322,7 @@ void engine_free(struct engine_run *engine)
 	if (!engine)
 		return;
 	job_done(&engine->job);
+	engine_helpers_done(&engine->helpers);
 	engine_outlets_done(&engine->outlets);
 	if (engine->has_status)
 		outlet_done(&engine->status);
@@ -426,7 +430,7 @@ bool engine_risky(const struct engine_run *engine, size_t index, struct text *wo
 
 const char *engine_unsearched(const struct engine_run *engine)
 {
-	return engine->job.search.risky.unsearched;
+	return risky_unsearched_words(engine->job.search.risky.unsearched);
 }
 
 bool engine_workspace(const struct engine_run *engine, size_t index, struct text *words)

@@ -100,10 +100,18 @@ static void job_check_guard(struct job *job)
 		run_breach(job->run, &error);
 }
 
+/* On rungs without mounts nothing was read-only. */
+static void job_search(struct job *job)
+{
+	engine_search_end(&job->search, job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
+			  job_on_searched, job);
+}
+
 static void job_on_later(struct loop_timer *timer)
 {
 	struct job *job = timer->owner;
 	const struct plan *plan = &job->launch.plan;
+	bool is_searching;
 
 	if (job->run && !job->jar.session && launch_is_corrected(&job->launch, job_seen(job))) {
 		run_free(job->run);
@@ -117,12 +125,15 @@ static void job_on_later(struct loop_timer *timer)
 		job->over(job);
 		return;
 	}
+	/* The helper searches while the engine checks its own. */
+	is_searching = job->search.baseline;
+	if (is_searching)
+		job_search(job);
 	engine_failure_explain(plan, job_seen(job), run_error(job->run));
 	job_check_own(job);
 	job_check_guard(job);
-	/* On rungs without mounts nothing was read-only. */
-	engine_search_end(&job->search, plan->rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
-			  job_on_searched, job);
+	if (!is_searching)
+		job_search(job);
 }
 
 static void job_finish_later(struct job *job)
@@ -241,15 +252,70 @@ static void job_begin(struct job *job)
  */
 static void job_begin_search(struct job *job)
 {
-	struct host *surveyed = &job->launch.host;
-	struct engine_baseline *baseline;
+	const struct launch *launch = &job->launch;
+	struct engine_baseline *baseline = job->search.baseline;
 
+	if (!baseline && launch->baseline && engine_may_leave_risks(host_of(job)))
+		baseline = engine_baseline_hold(launch->baseline);
+	engine_search_begin(&job->search, job->jar.project ? job->jar.project : &launch->project, baseline);
+}
+
+/* Do what was asked for before there was a run. */
+static void job_catch_up(struct job *job)
+{
+	struct job_held held = job->held;
+
+	job->held = (struct job_held){0};
+	if (!job->run || job->is_over)
+		return;
+	if (held.is_input_held)
+		run_hold_input(job->run, true);
+	if (held.signal_number)
+		run_signal(job->run, held.signal_number);
+	for (unsigned i = 0; i < held.cancels; i++)
+		run_cancel(job->run, held.cancel_number);
+}
+
+static void job_go_on(struct job *job)
+{
+	job_begin_search(job);
+	job_begin(job);
+	job_catch_up(job);
+}
+
+static void job_on_surveyed(void *owner, int rc)
+{
+	struct job *job = owner;
+
+	if (rc < 0) {
+		job_finish_later(job);
+		return;
+	}
+	if (job->choose)
+		job->choose(job);
+	host_own_look(host_of(job), job->launch.policy, &job->own);
+	job_go_on(job);
+}
+
+/* The helper has looked at what there is before this run: nothing that the command does can be in that. */
+static void job_on_looked(void *owner, struct unpack *answer)
+{
+	(void)answer; /* without a helper the search says that there was none */
+	job_go_on(owner);
+}
+
+static void job_wait_for_look(struct job *job)
+{
+	job->question.answered = job_on_looked;
+	job->question.owner = job;
+	/* Held at once: other runs in the jar may give it another one meanwhile. */
 	if (job->jar.baseline)
-		baseline = engine_baseline_hold(job->jar.baseline);
-	else
-		baseline = engine_baseline_new(host_of(job),
-					       host_is_searched(surveyed) ? &surveyed->workdir.watched : NULL);
-	engine_search_begin(&job->search, job->loop, host_of(job), baseline, job->kept);
+		job->search.baseline = engine_baseline_hold(job->jar.baseline);
+	if (job->search.baseline)
+		engine_helper_tell(job->search.baseline->helper, HELPER_SYNC, &job->question, NULL, 0);
+	host_own_look(host_of(job), job->launch.policy, &job->own);
+	if (!job->search.baseline)
+		job_go_on(job);
 }
 
 void job_start(struct job *job)
@@ -261,19 +327,18 @@ void job_start(struct job *job)
 		.input_name = job->input_name,
 		.input = job->input,
 	};
-	if (job->launch.error.stage != STAGE_NONE ||
-	    (!job->jar.session && !job->launch.surveyed_ns && launch_survey(&job->launch) < 0)) {
+	if (job->launch.error.stage != STAGE_NONE)
 		job_finish_later(job);
-		return;
-	}
-	job_begin_search(job);
-	host_own_look(host_of(job), job->launch.policy, &job->own);
-	job_begin(job);
+	else if (job->jar.session)
+		job_wait_for_look(job);
+	else
+		launch_survey_soon(&job->launch, job_on_surveyed, job);
 }
 
 void job_done(struct job *job)
 {
 	loop_disarm(&job->later);
+	engine_question_done(&job->question);
 	engine_search_done(&job->search);
 	run_free(job->run);
 	job->run = NULL;
@@ -296,6 +361,10 @@ void job_cancel(struct job *job, int signal_number)
 {
 	if (job->run && !job->is_over)
 		run_cancel(job->run, signal_number);
+	else if (!job->run && job->held.cancels < 2) {
+		job->held.cancels++;
+		job->held.cancel_number = signal_number;
+	}
 }
 
 void job_kill(struct job *job)
@@ -308,12 +377,16 @@ void job_signal(struct job *job, int signal_number)
 {
 	if (job->run && !job->is_over)
 		run_signal(job->run, signal_number);
+	else if (!job->run)
+		job->held.signal_number = signal_number;
 }
 
 void job_resize(struct job *job, const struct winsize *window)
 {
 	if (job->run)
 		run_resize(job->run, window);
+	else
+		job->request.window = *window;
 }
 
 void job_answer(struct job *job, uint32_t id, enum net_answer answer)
@@ -326,4 +399,6 @@ void job_hold_input(struct job *job, bool is_held)
 {
 	if (job->run && !job->is_over)
 		run_hold_input(job->run, is_held);
+	else
+		job->held.is_input_held = is_held;
 }

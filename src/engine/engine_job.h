@@ -21,9 +21,18 @@ struct job_jar {
 	const struct plan *plan;
 	const struct host *host;
 	struct engine_workspaces *workspaces;
-	struct engine_baseline *baseline; /* what the search compares with; NULL: what there is when the job starts */
+	const struct engine_project *project; /* of the jar; NULL: the job has one of its own */
+	struct engine_baseline
+		*baseline; /* what the search compares with; NULL: what the job's survey found. Held by job_start() */
 	struct engine_guard *guard;
 	bool is_kept; /* other jobs may follow */
+};
+
+/* What came before there was a run. */
+struct job_held {
+	unsigned cancels;
+	int cancel_number, signal_number;
+	bool is_input_held;
 };
 
 struct job {
@@ -38,7 +47,8 @@ struct job {
 	const char *input_name; /* as in struct plan_request */
 	const struct host_path *input;
 	struct job_jar jar;
-	struct tree_list *kept; /* trees of the directories searched, for runs to come; NULL: this is the only run */
+	void (*choose)(
+		struct job *job); /* the host was looked at: fill in `jar`, or do not; NULL: nothing is to choose */
 	void (*over)(struct job *job); /* always called once, whatever went wrong, from within the loop */
 	void *owner;                   /* the door's own */
 	/* --- the job's own --- */
@@ -46,6 +56,8 @@ struct job {
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
 	struct run *run;
 	struct engine_search search;
+	struct engine_question question; /* before a run in a jar that stands */
+	struct job_held held;
 	struct host_own_marks own; /* Belljar's own files before this run */
 	struct engine_guard guard; /* of a jar of the job's own */
 	struct loop_timer later;   /* to leave a callback before starting anew or telling the end */
@@ -54,10 +66,7 @@ struct job {
 
 /* Set the words of the command: "/bin/sh -c" before a string for the shell. */
 int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error);
-/*
- * Begin; over() tells what goes wrong. Where launch.error is set already, that is all that comes of it; where
- * launch_survey() was called already, it is not called again.
- */
+/* Begin; over() tells what goes wrong. Where launch.error is set already, that is all that comes of it. */
 void job_start(struct job *job);
 void job_done(struct job *job);
 

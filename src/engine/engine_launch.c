@@ -33,7 +33,7 @@ static bool may_use_skeleton(const struct launch *launch)
 	       !launch->is_plan_only && !launch->has_no_cache && !(choice && !strcmp(choice, "off"));
 }
 
-static int look_at_host(struct launch *launch)
+static int prepare_survey(struct launch *launch)
 {
 	int rc = host_probe(&launch->host, launch->environment, &launch->error);
 
@@ -48,7 +48,21 @@ static int look_at_host(struct launch *launch)
 	if (engine_skeletons_find(&launch->host) < 0 || engine_workspaces_find(&launch->host, launch->environment) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->host.has_skeleton = may_use_skeleton(launch);
-	return host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
+	return 0;
+}
+
+static int look_at_host(struct launch *launch)
+{
+	int rc = prepare_survey(launch);
+
+	return rc < 0 ? rc : host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
+}
+
+static void forget_survey(struct launch *launch)
+{
+	engine_question_done(&launch->question);
+	engine_baseline_release(take_ptr(launch->baseline));
+	engine_project_close(&launch->project);
 }
 
 int launch_survey(struct launch *launch)
@@ -61,6 +75,65 @@ int launch_survey(struct launch *launch)
 	}
 	launch->surveyed_ns = sys_monotonic_ns();
 	return rc;
+}
+
+static void on_looked(void *owner, struct unpack *answer)
+{
+	struct launch *launch = owner;
+	int rc;
+
+	if (!answer) {
+		rc = error_set(&launch->error, STAGE_ENGINE, EPIPE,
+			       "the process that searches the work directory ended before it answered");
+		error_hint(&launch->error, "try again");
+	} else {
+		rc = -(int)unpack_number(answer);
+		if (rc == 0)
+			rc = host_take_protected(answer, &launch->host);
+		rc = host_survey_failed(rc, &launch->error);
+	}
+	launch->surveyed_ns = sys_monotonic_ns();
+	launch->surveyed(launch->owner, rc);
+}
+
+/* The helper looks while the rest of the survey is made. */
+static int survey_with_helper(struct launch *launch)
+{
+	int rc = prepare_survey(launch);
+
+	if (rc == 0)
+		rc = host_survey_writable(&launch->host, launch->policy, launch->current_directory, &launch->error);
+	if (rc == 0 && host_is_searched(&launch->host)) {
+		rc = engine_project_open(&launch->project, launch->helpers, &launch->host);
+		if (rc == 0)
+			launch->baseline = engine_baseline_new(&launch->project, &launch->question);
+		if (rc < 0 || !launch->baseline)
+			rc = error_set(&launch->error, STAGE_ENGINE, rc < 0 ? -rc : ENOMEM,
+				       "cannot start the process that searches the work directory: %s",
+				       strerror(rc < 0 ? -rc : ENOMEM));
+	}
+	return rc < 0 ? rc : host_survey_rest(&launch->host, launch->policy, &launch->error);
+}
+
+void launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner)
+{
+	int rc;
+
+	launch->surveyed = surveyed;
+	launch->owner = owner;
+	launch->question.answered = on_looked;
+	launch->question.owner = launch;
+	rc = survey_with_helper(launch);
+	if (rc == 0 && engine_workspaces_guard(&launch->host, launch->policy, launch->environment)) {
+		forget_survey(launch);
+		host_done(&launch->host);
+		rc = survey_with_helper(launch);
+	}
+	if (rc == 0 && launch->baseline)
+		return;
+	engine_question_done(&launch->question);
+	launch->surveyed_ns = sys_monotonic_ns();
+	surveyed(owner, rc);
 }
 
 static void forget_plan(struct launch *launch)
@@ -156,6 +229,7 @@ bool launch_is_corrected(struct launch *launch, const struct observation *seen)
 
 void launch_done(struct launch *launch)
 {
+	forget_survey(launch);
 	forget_plan(launch);
 	engine_skeleton_close(&launch->skeleton);
 	vault_done(&launch->vault);

@@ -9,6 +9,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_LAUNCH_H
 #define BELLJAR_ENGINE_ENGINE_LAUNCH_H
 
+#include "engine/engine_search.h"
 #include "engine/engine_skeleton.h"
 #include "engine/engine_vault.h"
 #include "engine/engine_workspace.h"
@@ -18,6 +19,8 @@
 /* Start what launch->plan says: 0, or a negative errno with launch->error set, and nothing running. */
 struct launch;
 typedef int launch_start_function(struct launch *launch, void *owner);
+/* The host was looked at; @rc below 0: launch->error says what is wrong. */
+typedef void launch_surveyed_function(void *owner, int rc);
 
 struct launch {
 	/* to be filled in; all borrowed */
@@ -31,9 +34,10 @@ struct launch {
 	unsigned jar_number; /* tells apart the jars that this process has at the same time */
 	enum plan_kind kind; /* PLAN_RUN is not made here */
 	struct plan_request request;
-	bool is_plan_only;         /* nothing will be started */
-	struct string_list stores; /* ids of those to go on with; owned. Else as the policy says */
-	bool has_no_cache;         /* the jar makes its root itself */
+	bool is_plan_only;              /* nothing will be started */
+	struct string_list stores;      /* ids of those to go on with; owned. Else as the policy says */
+	bool has_no_cache;              /* the jar makes its root itself */
+	struct engine_helpers *helpers; /* for launch_survey_soon() */
 	/* results */
 	struct host host;
 	struct engine_workspaces workspaces; /* of the layers in the plan */
@@ -44,10 +48,17 @@ struct launch {
 	struct error error;
 	unsigned corrections; /* how often a fact about the host turned out to be wrong */
 	uint64_t surveyed_ns, planned_ns;
+	struct engine_project project;    /* what the helper knows of the host */
+	struct engine_baseline *baseline; /* what the helper found; NULL: there is nothing to search, or it was taken */
+	struct engine_question question;
+	launch_surveyed_function *surveyed;
+	void *owner;
 };
 
-/* Look at the host. 0 or a negative errno, with launch->error set. */
+/* Look at the host, in this process: for a plan that is only looked at. 0 or a negative errno, with launch->error set. */
 int launch_survey(struct launch *launch);
+/* The same with a helper that finds what is protected. @surveyed is called at once or from within the loop. */
+void launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner);
 /* Plan and start, with fewer facts each time that starting shows one to be wrong. */
 int launch_start(struct launch *launch, launch_start_function *start, void *owner);
 /* It was started and failed. True if that corrects the facts: free what was started, then launch_start() again. */

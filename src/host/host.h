@@ -217,7 +217,16 @@ size_t host_boot_id(char id[HOST_BOOT_ID_BYTES]);
 const char *host_variable(char *const *environment, const char *name);
 /* Facts that were found for one jar, for another one with the same policy; @number as for host_jar_id(). 0 or a negative errno. */
 int host_hand_on(struct host *host, char *const *environment, unsigned number);
-/* The files that @policy is about. */
+/*
+ * The files that @policy is about, in two parts: first those that the command may write, then the rest. Between them, or
+ * after both, workdir.protected and workdir.pinned are still to be found: host_watch() may take long.
+ */
+int host_survey_writable(struct host *host, const struct policy *policy, const char *current_directory,
+			 struct error *error);
+int host_survey_rest(struct host *host, const struct policy *policy, struct error *error);
+/* host_watch() returned @rc, below 0: say so. */
+int host_survey_failed(int rc, struct error *error);
+/* Everything, one after the other. */
 int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error);
 /* Only what host_watch() needs to look at the project @workdir. */
 int host_survey_project(struct host *host, const char *workdir, struct error *error);

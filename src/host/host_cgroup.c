@@ -20,6 +20,7 @@
 #include <sys/random.h>
 #include <sys/statfs.h>
 
+#include "base/helper.h"
 #include "policy/policy_build.h"
 #include "sys/calls.h"
 
@@ -160,16 +161,27 @@ static bool find_beside(const char *directory, char *controllers, size_t capacit
 	       has_useful(controllers);
 }
 
-/* In ours, which must not have any other process: nobody but us is moved to make room. */
+/* Is every process in @members this one, or a helper of it? */
+static bool are_ours(const char *members)
+{
+	for (char *end; *members; members = end + strspn(end, "\n")) {
+		long pid = strtol(members, &end, 10);
+
+		if (end == members || (pid != getpid() && !helper_is_ours((pid_t)pid)))
+			return false;
+	}
+	return true;
+}
+
+/* In ours, which must not have any other process: nobody but us and our helpers is moved to make room. */
 static bool find_own(const char *directory, char *controllers, size_t capacity)
 {
-	char members[64], alone[32];
+	char members[PATH_MAX];
 
 	if (!is_delegated(directory) || !has_right(directory, "cgroup.subtree_control") ||
 	    !read_list(directory, "cgroup.procs", members, sizeof(members)))
 		return false;
-	snprintf(alone, sizeof(alone), "%d\n", (int)getpid());
-	return !strcmp(members, alone) && read_list(directory, "cgroup.controllers", controllers, capacity) &&
+	return are_ours(members) && read_list(directory, "cgroup.controllers", controllers, capacity) &&
 	       has_useful(controllers);
 }
 

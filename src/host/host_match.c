@@ -326,7 +326,7 @@ void host_find_unhidden(const struct host *host, struct risky_list *risky)
 	if (!host->matched || (!is_pattern_there(&host->hide_patterns) && !host->matched->has_hide_secrets))
 		return;
 	if (find_hidden(&matching, host->matched, &host->hide_patterns) < 0)
-		risky->unsearched = "Belljar could not search everything for files that match `hide` and are new";
+		risky->unsearched = RISKY_HAS_PATTERNS;
 	for (size_t i = 0; i < matching.found.count; i++)
 		report(host, &matching.found.items[i], risky);
 }

@@ -51,9 +51,22 @@ int64_t host_settled_ns(void)
 	return nanoseconds(CLOCK_REALTIME) - SETTLING_NS;
 }
 
+const char *risky_unsearched_words(enum risky_unsearched unsearched)
+{
+	static const char *const words[] = {
+		[RISKY_IS_MOVED] =
+			"Belljar could not search the work directory: it, or its repository, is no longer where it was",
+		[RISKY_IS_FLOODED] = "more files than are listed in `risky` are new or have changed",
+		[RISKY_HAS_PATTERNS] = "Belljar could not search everything for files that match `hide` and are new",
+		[RISKY_IS_LOST] = "Belljar could not search the work directory: the process that searches it has ended",
+	};
+
+	return words[unsearched];
+}
+
 void risky_flood(struct risky_list *risky)
 {
-	risky->unsearched = "more files than are listed in `risky` are new or have changed";
+	risky->unsearched = RISKY_IS_FLOODED;
 }
 
 /* @why is copied. */
@@ -168,8 +181,7 @@ void host_look_begin(struct risk_look *look, const struct risky_request *request
 		return;
 	}
 	if (host_watch(request->host, request->start.earliest_ns - LOOK_BEFORE_NS, &look->now, NULL) < 0) {
-		risky->unsearched =
-			"Belljar could not search the work directory: another program moved it or its repository";
+		risky->unsearched = RISKY_IS_MOVED;
 		look->tree = request->tree_count;
 		return;
 	}

@@ -9,6 +9,18 @@
 #include "host/host_judge.h"
 #include "host/host_tree.h"
 
+/* Why people should look for themselves. */
+enum risky_unsearched {
+	RISKY_IS_SEARCHED, /* no reason */
+	RISKY_IS_MOVED,
+	RISKY_IS_FLOODED,
+	RISKY_HAS_PATTERNS,
+	RISKY_IS_LOST,
+	RISKY_UNSEARCHED_COUNT,
+};
+/* NULL for RISKY_IS_SEARCHED. */
+const char *risky_unsearched_words(enum risky_unsearched unsearched);
+
 struct risky_path {
 	char *path;
 	char *why;
@@ -18,9 +30,9 @@ struct risky_list {
 	struct risky_path *items;
 	size_t count;
 	size_t capacity;
-	size_t looks;                /* into directories that count as a whole, so far */
-	size_t misleading;           /* names that only mislead */
-	const char *unsearched;      /* why people should look for themselves; NULL: no reason */
+	size_t looks;      /* into directories that count as a whole, so far */
+	size_t misleading; /* names that only mislead */
+	enum risky_unsearched unsearched;
 	size_t looked_at;            /* directories */
 	struct string_list left_out; /* the first of what the search did not reach, or not wholly */
 };

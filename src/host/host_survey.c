@@ -387,13 +387,8 @@ static int survey_git_files(struct host *host)
 	return rc;
 }
 
-/* What other programs run or obey, where the command may write. */
-static int survey_watched(struct host *host, struct error *error)
+int host_survey_failed(int rc, struct error *error)
 {
-	int rc = host_is_searched(host) ? survey_git_files(host) : 0;
-
-	if (rc == 0 && host_is_searched(host))
-		rc = find_protected(host);
 	if (rc == -ENOMEM)
 		return out_of_memory(error);
 	if (rc < 0)
@@ -598,7 +593,8 @@ int host_survey_project(struct host *host, const char *workdir, struct error *er
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
-int host_survey(struct host *host, const struct policy *said, const char *current_directory, struct error *error)
+int host_survey_writable(struct host *host, const struct policy *said, const char *current_directory,
+			 struct error *error)
 {
 	int rc = host_match_shown(host, said, current_directory, error);
 	const struct policy *policy = host_policy(host, said);
@@ -606,10 +602,16 @@ int host_survey(struct host *host, const struct policy *said, const char *curren
 	if (rc == 0)
 		rc = survey_sources(host, policy) < 0 ? out_of_memory(error)
 						      : survey_workdir(host, policy, current_directory, error);
-	if (rc == 0)
-		rc = survey_watched(host, error);
-	if (rc == 0)
-		rc = host_survey_layers(host, policy, error);
+	if (rc == 0 && host_is_searched(host) && survey_git_files(host) < 0)
+		rc = out_of_memory(error);
+	return rc;
+}
+
+int host_survey_rest(struct host *host, const struct policy *said, struct error *error)
+{
+	const struct policy *policy = host_policy(host, said);
+	int rc = host_survey_layers(host, policy, error);
+
 	if (rc < 0)
 		return rc;
 	if (policy->has_system)
@@ -647,6 +649,15 @@ int host_survey(struct host *host, const struct policy *said, const char *curren
 	host->hides_processes = access("/proc/1/stat", R_OK) < 0;
 	host->hides_jar = host->uid == 0 && prctl(PR_CAPBSET_READ, CAP_SYS_PTRACE, 0, 0, 0) == 0;
 	return rc < 0 ? out_of_memory(error) : 0;
+}
+
+int host_survey(struct host *host, const struct policy *policy, const char *current_directory, struct error *error)
+{
+	int rc = host_survey_writable(host, policy, current_directory, error);
+
+	if (rc == 0 && host_is_searched(host))
+		rc = host_survey_failed(find_protected(host), error);
+	return rc < 0 ? rc : host_survey_rest(host, policy, error);
 }
 
 void host_done(struct host *host)

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/helper.h"
 #include "sys/calls.h"
 
 #define NAME_PREFIX "belljar-"
@@ -364,14 +365,35 @@ static bool is_shared(int room_fd, const char *own_name)
 	return has_others;
 }
 
+/* Our helpers go where we go. */
+static void move_helpers(int from_fd, int to_fd)
+{
+	char members[PATH_MAX], number[16];
+	char *end;
+
+	if (sys_read_file(from_fd, "cgroup.procs", members, sizeof(members)) <= 0)
+		return;
+	for (const char *at = members; *at; at = end + strspn(end, "\n")) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at)
+			return;
+		snprintf(number, sizeof(number), "%ld", pid);
+		if (helper_is_ours((pid_t)pid))
+			sys_write_file(to_fd, "cgroup.procs", number);
+	}
+}
+
 /* Go back to where we were. As long as other runs of this process are there, nothing can be undone, and nothing must. */
 static void leave_room(struct cgroup *cgroup)
 {
 	if (cgroup->room_fd < 0)
 		return;
 	if (!is_shared(cgroup->room_fd, strrchr(cgroup->engine_path, '/') + 1) && hand_on(cgroup, '-') == 0 &&
-	    sys_write_file(cgroup->room_fd, "cgroup.procs", "0") == 0)
+	    sys_write_file(cgroup->room_fd, "cgroup.procs", "0") == 0) {
+		move_helpers(cgroup->engine_fd, cgroup->room_fd);
 		rmdir(cgroup->engine_path);
+	}
 	close_fd(&cgroup->engine_fd);
 	close_fd(&cgroup->room_fd);
 }
@@ -393,6 +415,8 @@ static int make_room(struct cgroup *cgroup, const struct plan_cgroup *plan)
 		return -errno;
 	cgroup->engine_fd = make_directory(cgroup->engine_path);
 	rc = cgroup->engine_fd < 0 ? cgroup->engine_fd : sys_write_file(cgroup->engine_fd, "cgroup.procs", "0");
+	if (rc == 0)
+		move_helpers(cgroup->room_fd, cgroup->engine_fd);
 	/* Somebody else who came meanwhile makes this fail: nobody but us is moved. */
 	return rc < 0 ? rc : hand_on(cgroup, '+');
 }

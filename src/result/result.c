@@ -586,7 +586,7 @@ void result_write_risky(const struct risky_list *risky, struct json_writer *writ
 		json_write_string(writer, NULL, risky->left_out.items[i]);
 	json_close_array(writer);
 	if (risky->unsearched)
-		json_write_string(writer, "why", risky->unsearched);
+		json_write_string(writer, "why", risky_unsearched_words(risky->unsearched));
 	json_close_object(writer);
 }
 
@@ -614,7 +614,7 @@ static void write_notes(const struct result_source *source, struct json_writer *
 		plan_write_remark(
 			&(struct plan_remark){
 				.name = "risky",
-				.why = source->risky->unsearched,
+				.why = risky_unsearched_words(source->risky->unsearched),
 				.hint = "look for new .git directories, and files named HEAD, before you run git there",
 			},
 			writer);

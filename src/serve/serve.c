@@ -32,6 +32,10 @@
 /* What making one jar may take for a moment, here and in its first process. */
 #define DESCRIPTORS_KEPT_FREE 64
 #define CHANNEL_WORD 'c'
+/* What a run takes soon after it was asked for. */
+#define DESCRIPTORS_OF_RUN 12
+/* Helpers that wait for runs to come in their directory. */
+#define HELPERS_IDLE_MAX 4
 /* A set of signals, as the kernel has it. */
 #define SIGNAL_SET_BYTES 8
 /* What may still be removed after the last jar is gone. */
@@ -89,21 +93,6 @@ static void sweep(struct server *server)
 	}
 }
 
-/* --- directories that runs are in ---------------------------------------------------------------------------- */
-
-static void on_grow(struct loop_timer *timer)
-{
-	struct server *server = timer->owner;
-
-	if (host_trees_grow(&server->trees, TREES_STEP))
-		server_grow_trees(server);
-}
-
-void server_grow_trees(struct server *server)
-{
-	loop_arm(server->loop, &server->trees_timer, 0, on_grow, server);
-}
-
 /* --- the door socket ---------------------------------------------------------------------------------------- */
 
 static void open_reserve(struct server *server)
@@ -125,6 +114,9 @@ bool server_has_descriptors(const struct server *server)
 		return true;
 	least = (int)(MIN_OF(limit.rlim_cur, (rlim_t)INT_MAX) -
 		      MIN_OF(limit.rlim_cur / 4, (rlim_t)DESCRIPTORS_KEPT_FREE));
+	if (server->starting > (unsigned)least / DESCRIPTORS_OF_RUN)
+		return false;
+	least -= (int)server->starting * DESCRIPTORS_OF_RUN;
 	fd = fcntl(server->null_fd, F_DUPFD_CLOEXEC, least);
 	if (fd >= 0)
 		close(fd);
@@ -330,8 +322,7 @@ static void close_server(struct server *server)
 	sweep(server);
 	loop_remove(&server->door);
 	loop_remove(&server->client);
-	loop_disarm(&server->trees_timer);
-	host_trees_done(&server->trees);
+	engine_helpers_done(&server->helpers);
 	if (server->loop)
 		loop_drain(server->loop, sys_monotonic_ns() + DRAIN_NS);
 	mux_free(server->mux);
@@ -365,6 +356,7 @@ int engine_serve(const struct engine_serve_request *request, struct error *error
 	processor_be_prompt();
 	descriptors_raise_limit();
 	rc = open_server(&server, error);
+	server.helpers = (struct engine_helpers){server.loop, &server.family, HELPERS_IDLE_MAX, NULL};
 	while (rc == 0 && !server.is_client_gone) {
 		rc = loop_turn(server.loop);
 		sweep(&server);

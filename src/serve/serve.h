@@ -10,8 +10,8 @@
 #ifndef BELLJAR_SERVE_SERVE_H
 #define BELLJAR_SERVE_SERVE_H
 
+#include "engine/engine_helper.h"
 #include "host/host_ids.h"
-#include "host/host_trees.h"
 #include "jar/jar.h"
 #include "policy/policy.h"
 #include "reap/reap.h"
@@ -70,8 +70,8 @@ struct server {
 	struct jar_argv_memory argv_memory;
 	char *const *environment;
 	struct reap_family family;
-	struct tree_list trees; /* of the directories that runs are in, for runs to come */
-	struct loop_timer trees_timer;
+	unsigned starting;             /* runs that have no descriptors of their own yet, while a helper looks */
+	struct engine_helpers helpers; /* each knows the directory that runs are in, for runs to come */
 	struct channel *channels;
 	struct object *objects;
 	struct prepared *prepared; /* prepared jars, the youngest first; they are among the objects too */
@@ -109,9 +109,6 @@ bool server_has_descriptors(const struct server *server);
 int server_check_descriptors(const struct server *server, struct error *error);
 unsigned server_take_number(struct server *server);
 void server_return_number(struct server *server, unsigned number);
-
-/* Go on listing the directories that runs are in, while there is nothing else to do. */
-void server_grow_trees(struct server *server);
 
 /* --- what first frames begin --- */
 

@@ -2,7 +2,7 @@
 /*
  * serve/serve_run.c - a run on a channel: STARTED, OUTPUT, EVENT, CAPTURED, RESULT
  *
- * A run goes through four steps: read the request (read_run), choose a jar (choose_jar), run (job_start), and say which
+ * A run goes through four steps: read the request (read_run), look at the host (job_start), choose a jar (choose_jar), and say which
  * jars should wait for the next runs (want_next). All that can be wrong with a request is found in the first, so that
  * FAILED means that nothing was started; from then on every end is a RESULT.
  *
@@ -25,6 +25,7 @@ struct serve_run {
 	struct job job;
 	struct server_jar *server_jar; /* the jar it is given; NULL: one of its own */
 	bool is_joined;                /* that is a session */
+	bool is_starting;              /* it counts in server->starting */
 	unsigned jar_number;           /* of one of its own */
 	int stdin_fd;
 	int sink_fds[STREAM_COUNT];
@@ -42,6 +43,13 @@ static void leave_jar(struct serve_run *run)
 	if (run->server_jar)
 		server_jar_leave(run->server_jar);
 	run->server_jar = NULL;
+}
+
+/* It has its descriptors, or will have none. */
+static void settle(struct serve_run *run)
+{
+	run->object.server->starting -= run->is_starting;
+	run->is_starting = false;
 }
 
 static void close_extra(struct serve_run *run)
@@ -73,6 +81,7 @@ static void serve_run_on_started(void *owner, struct run *started)
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
 	(void)started;
+	settle(run);
 	close_extra(run); /* the command has them; a copy of ours would keep pipes from ending */
 	if (!run->request->wire.is_start_told)
 		return; /* nobody is woken up for nothing */
@@ -239,6 +248,7 @@ static void serve_run_on_over(struct job *job)
 	struct serve_run *run = job->owner;
 	const struct observation *seen = job_seen(&run->job);
 
+	settle(run);
 	if (is_let_down(run)) {
 		leave_jar(run);
 		start_alone(run);
@@ -250,7 +260,6 @@ static void serve_run_on_over(struct job *job)
 	note_search(run);
 	send_result(run);
 	want_next(run);
-	server_grow_trees(run->object.server);
 	serve_run_check_dead(run);
 }
 
@@ -269,6 +278,7 @@ static void free_run(struct object *object)
 {
 	struct serve_run *run = (struct serve_run *)object;
 
+	settle(run);
 	leave_jar(run);
 	engine_outlets_done(&run->outlets);
 	for (size_t i = 0; i < STREAM_COUNT; i++)
@@ -475,9 +485,9 @@ static void set_up(struct serve_run *run)
 				.current_directory = request->cwd,
 				.is_caller_elsewhere = true,
 				.jar_number = run->jar_number,
+				.helpers = &run->object.server->helpers,
 			},
 		.loop = run->object.server->loop,
-		.kept = &run->object.server->trees,
 		.request = run_request_of(run),
 		.over = serve_run_on_over,
 		.owner = run,
@@ -492,19 +502,15 @@ static void start_alone(struct serve_run *run)
 	job_start(&run->job);
 }
 
-/*
- * The jar it was asked to join, or else a prepared one that shows what a jar made now would show. The filter of a prepared one has been
- * loaded, and traces nothing.
- */
-static void choose_jar(struct serve_run *run)
+/* A prepared one that shows what a jar made now would show. Its filter has been loaded, and traces nothing. */
+static void choose_jar(struct job *job)
 {
-	struct launch *launch = &run->job.launch;
+	struct serve_run *run = job->owner;
 
-	if (!run->is_joined && run->request->policy.ledger == LEDGER_BASIC && launch->error.stage == STAGE_NONE &&
-	    launch_survey(launch) == 0)
-		run->server_jar = prepared_take(run->object.server, run->request, &launch->host);
+	if (run->request->policy.ledger == LEDGER_BASIC)
+		run->server_jar = prepared_take(run->object.server, run->request, &job->launch.host);
 	if (run->server_jar)
-		run->job.jar = server_jar_enter(run->server_jar);
+		job->jar = server_jar_enter(run->server_jar);
 }
 
 /* Captured output is held in memory. */
@@ -575,7 +581,12 @@ static void begin_run(struct channel *channel, struct server_jar *joined, struct
 	run->channel = channel;
 	channel_set_role(channel, &run_role, run);
 	set_up(run);
-	choose_jar(run);
+	if (joined)
+		run->job.jar = server_jar_enter(joined);
+	else
+		run->job.choose = choose_jar;
+	run->is_starting = true;
+	run->object.server->starting++;
 	job_start(&run->job);
 }
 

@@ -93,11 +93,12 @@ static int open_jar(struct launch *launch, void *owner)
 /* Before any process of the jar can change something. A zygote begins with the jar. */
 static void remember_baseline(struct server_jar *server_jar)
 {
-	struct host *host = &server_jar->launch.host;
+	const struct host *host = &server_jar->launch.host;
 
 	if (server_jar->launch.kind == PLAN_PREPARED || server_jar->baseline)
 		return;
-	server_jar->baseline = engine_baseline_new(host, &host->workdir.watched);
+	if (server_jar->launch.baseline && engine_may_leave_risks(host))
+		server_jar->baseline = engine_baseline_hold(server_jar->launch.baseline);
 	server_jar->has_unseen = server_jar->zygote.count;
 }
 
@@ -121,6 +122,7 @@ void server_jar_init(struct server_jar *server_jar, struct server *server, enum 
 		.is_caller_elsewhere = true,
 		.jar_number = server_jar->jar_number,
 		.kind = kind,
+		.helpers = &server->helpers,
 	};
 	server_add(server, &server_jar->object);
 }
@@ -165,10 +167,12 @@ static int watch_over(struct server_jar *server_jar)
 				 server_jar_on_lifted, server_jar, &launch->error);
 }
 
-void server_jar_build(struct server_jar *server_jar, struct host *host)
+static void server_jar_on_surveyed(void *owner, int rc)
 {
-	int rc = host ? take_host(server_jar, host) : launch_survey(&server_jar->launch);
+	struct server_jar *server_jar = owner;
 
+	if (rc == 0 && server_jar->is_closed)
+		rc = -ECANCELED;
 	if (rc == 0)
 		rc = watch_over(server_jar);
 	if (rc < 0)
@@ -177,8 +181,17 @@ void server_jar_build(struct server_jar *server_jar, struct host *host)
 		server_jar_try(server_jar);
 }
 
+void server_jar_build(struct server_jar *server_jar, struct host *host)
+{
+	if (host)
+		server_jar_on_surveyed(server_jar, take_host(server_jar, host));
+	else
+		launch_survey_soon(&server_jar->launch, server_jar_on_surveyed, server_jar);
+}
+
 void server_jar_close(struct server_jar *server_jar)
 {
+	server_jar->is_closed = true;
 	if (server_jar->jar && !server_jar->is_gone)
 		session_close(server_jar->jar);
 }
@@ -203,6 +216,15 @@ void server_jar_done(struct server_jar *server_jar)
 	serve_request_release(server_jar->request);
 }
 
+/* The one that knew the project may have been killed. */
+static void find_helper_again(struct launch *launch)
+{
+	if (!launch->project.helper || !engine_helper_is_lost(launch->project.helper))
+		return;
+	engine_project_close(&launch->project);
+	engine_project_open(&launch->project, launch->helpers, &launch->host);
+}
+
 /*
  * What the next search compares with. If only the host's programs have changed anything since the last one, that is what there
  * is now.
@@ -211,8 +233,10 @@ static void refresh_baseline(struct server_jar *server_jar)
 {
 	struct engine_baseline *now = NULL;
 
-	if (server_jar->baseline && !server_jar->has_unseen)
-		now = engine_baseline_new(&server_jar->launch.host, NULL);
+	if (server_jar->baseline && !server_jar->has_unseen) {
+		find_helper_again(&server_jar->launch);
+		now = engine_baseline_new(&server_jar->launch.project, NULL);
+	}
 	if (now) {
 		engine_baseline_release(server_jar->baseline);
 		server_jar->baseline = now;
@@ -234,6 +258,7 @@ struct job_jar server_jar_enter(struct server_jar *server_jar)
 		.plan = &server_jar->launch.plan,
 		.host = &server_jar->launch.host,
 		.workspaces = &server_jar->launch.workspaces,
+		.project = server_jar->baseline ? &server_jar->launch.project : NULL,
 		.baseline = server_jar->baseline,
 		.guard = &server_jar->guard,
 		.is_kept = server_jar->launch.kind != PLAN_PREPARED,
@@ -258,19 +283,25 @@ void server_jar_search(struct server_jar *server_jar, struct engine_search *sear
 	struct engine_baseline *baseline =
 		server_jar->baseline && server_jar->has_unseen ? engine_baseline_hold(server_jar->baseline) : NULL;
 
-	engine_search_begin(search, server_jar->object.server->loop, &server_jar->launch.host, baseline,
-			    &server_jar->object.server->trees);
+	engine_search_begin(search, &server_jar->launch.project, baseline);
 	engine_search_end(search, plan->rung == RUNG_NAMESPACE && server_jar->launch.policy->has_protect, over, owner);
 }
 
 void server_jar_found(struct server_jar *server_jar, struct engine_search *search, bool has_more)
 {
-	if (!search->next || !server_jar->baseline)
+	if (!server_jar->baseline)
 		return;
-	engine_baseline_release(server_jar->baseline);
-	server_jar->baseline = engine_baseline_hold(search->next);
 	risky_merge(&server_jar->risky, &search->risky);
-	server_jar->has_unseen = has_more;
+	if (search->next) {
+		engine_baseline_release(server_jar->baseline);
+		server_jar->baseline = engine_baseline_hold(search->next);
+		server_jar->has_unseen = has_more;
+	} else if (search->baseline) {
+		/* Without an answer, or without memory: the next search compares with what there is now, or when a run begins. */
+		server_jar->has_unseen = false;
+		if (has_more)
+			refresh_baseline(server_jar);
+	}
 }
 
 void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left)

@@ -33,6 +33,7 @@ struct server_jar {
 	bool has_unseen;         /* its processes may have changed something since that search */
 	bool is_standing;        /* it stands or stood */
 	bool is_gone;
+	bool is_closed; /* perhaps before it was built */
 	/* It stands; it is gone, or could not be made: then launch.error says why. Called from within the loop. */
 	void (*stands)(struct server_jar *server_jar);
 	void (*gone)(struct server_jar *server_jar);

@@ -45,10 +45,6 @@ def left_of(marker: str) -> List[str]:
     return [census.command_line(pid) for pid in census.marked(marker)]
 
 
-def children(pid: int) -> List[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 class StormCase(AttackCase):
     def parse(self, process: "subprocess.Popen[bytes]") -> Result:
         assert process.stdout is not None
@@ -152,7 +148,7 @@ class Orphans(AttackCase):
                     self.assertEqual(frame.kind, wire.STARTED, frame)
                 time.sleep(0.2)
                 # Beside it there may be some that only look, and leave.
-                for first in children(engine.pid):
+                for first in census.children(engine.pid):
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(first, signal.SIGKILL)
                 neighbour = engine.run(["/bin/true"], {"timeout": 60})
@@ -172,10 +168,10 @@ class Lookers(AttackCase):
         self.addCleanup(self.engine.close)
 
     def begin(self, keys: Dict[str, Any]) -> wire.Channel:
-        before = set(children(self.engine.pid))
+        before = set(census.children(self.engine.pid))
         channel = self.engine.start(["/bin/sleep", "600"], {"memory": "64M", **keys})
         channel.sock.settimeout(60 * SLOWNESS)
-        self.first_and_looker = lambda: [pid for pid in children(self.engine.pid) if pid not in before]
+        self.first_and_looker = lambda: [pid for pid in census.children(self.engine.pid) if pid not in before]
         return channel
 
     def looker(self, than: int = 0) -> int:
@@ -207,9 +203,9 @@ class Lookers(AttackCase):
 
     def check_gone(self, looker: int) -> None:
         deadline = time.monotonic() + 60 * SLOWNESS
-        while looker in children(self.engine.pid) and time.monotonic() < deadline:
+        while looker in census.children(self.engine.pid) and time.monotonic() < deadline:
             time.sleep(0.005)
-        self.assertNotIn(looker, children(self.engine.pid))
+        self.assertNotIn(looker, census.children(self.engine.pid))
 
 
 class Soak(unittest.TestCase):

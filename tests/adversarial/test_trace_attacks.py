@@ -12,9 +12,10 @@ import os
 import signal
 import unittest
 from pathlib import Path
-from typing import List, Set
+from typing import List
 
 from adversarial_support import AttackCase
+from harness import census
 from harness.bounds import BOUND
 from harness.case import on_ways
 from harness.result import check_result, parse_line
@@ -68,10 +69,6 @@ print(open("/etc/passwd").read() != "")
 """
 
 
-def children(pid: int) -> Set[int]:
-    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-
-
 def filters(pid: int) -> int:
     """How many filters it is behind; 0 where it is gone."""
     with contextlib.suppress(OSError):
@@ -81,7 +78,7 @@ def filters(pid: int) -> int:
 
 def lookers(engine: int) -> List[int]:
     """Who looks at the host for the ledger is behind a filter of its own, which neither a traced jar's first process is nor who measures."""
-    return [pid for pid in children(engine) if filters(pid) > filters(engine)]
+    return [pid for pid in census.children(engine) if filters(pid) > filters(engine)]
 
 
 @on_ways(NAMESPACE, LANDLOCK)

@@ -97,6 +97,15 @@ def name(pid: int) -> str:
         return ""
 
 
+def children(pid: int) -> List[int]:
+    """The children of a process, but for an engine's helpers: first processes of jars, and what measures and looks for them."""
+    try:
+        found = [int(word) for word in read(f"/proc/{pid}/task/{pid}/children").split()]
+    except OSError:
+        return []
+    return [child for child in found if name(child) != "belljar-helper"]
+
+
 def living(root: int, *names: str) -> List[int]:
     """Of the living processes below one, those with one of these names."""
     return [pid for pid in descendants(root) if name(pid) in names]

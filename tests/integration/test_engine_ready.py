@@ -23,8 +23,7 @@ class ReadyCase(EngineCase):
 
     def children(self) -> List[int]:
         """The engine's own children: first processes of jars."""
-        with open(f"/proc/{self.engine.pid}/task/{self.engine.pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split()]
+        return census.children(self.engine.pid)
 
     def prepare(self, keys: Optional[Dict[str, Any]] = None) -> int:
         """Run once, wait until another jar stands: its first process."""
