@@ -35,6 +35,9 @@ bool engine_helper_is_for_one(const struct engine_helper *helper);
 /* A number that this helper has not used yet. */
 uint64_t engine_helper_number(struct engine_helper *helper);
 
+/* The number of a baseline that every helper has: nothing was there, so all that is there now is new. */
+#define HELPER_NOTHING 0
+
 enum helper_kind {
 	HELPER_PROJECT,        /* its number, and facts */
 	HELPER_FORGET_PROJECT, /* a number */

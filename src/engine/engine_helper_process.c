@@ -186,6 +186,14 @@ static struct baseline *find_baseline(const struct helper *helper, uint64_t numb
 	return NULL;
 }
 
+/* What @number stands for before a search. */
+static const struct baseline *baseline_of(const struct helper *helper, uint64_t number)
+{
+	static const struct baseline nothing;
+
+	return number == HELPER_NOTHING ? &nothing : find_baseline(helper, number);
+}
+
 static struct baseline *add_baseline(struct helper *helper, uint64_t number)
 {
 	struct baseline *baseline = calloc(1, sizeof(*baseline)), **place;
@@ -332,7 +340,7 @@ static void search(struct known_project *project, struct risky_request *request,
 static void hear_search(struct helper *helper, struct unpack *from, uint64_t question)
 {
 	struct known_project *project = find_project(helper, unpack_number(from));
-	const struct baseline *baseline = find_baseline(helper, unpack_number(from));
+	const struct baseline *baseline = baseline_of(helper, unpack_number(from));
 	struct baseline *next = project ? add_baseline(helper, unpack_number(from)) : NULL;
 	struct risky_request request = {.was_protected = unpack_number(from)};
 	bool is_last = unpack_number(from);

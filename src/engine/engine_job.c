@@ -16,6 +16,7 @@
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
 #include "host/host_match.h"
+#include "host/host_watch.h"
 #include "session/session.h"
 #include "sys/calls.h"
 
@@ -100,9 +101,23 @@ static void job_check_guard(struct job *job)
 		run_breach(job->run, &error);
 }
 
+/* Nothing was there before the run. Only what is there now may need a helper. */
+static void job_begin_late(struct job *job)
+{
+	struct launch *launch = &job->launch;
+
+	if (!launch->was_empty || !engine_may_leave_risks(&launch->host) || host_is_empty(&launch->host))
+		return;
+	if (engine_project_open(&launch->project, launch->helpers, &launch->host) == 0)
+		engine_search_begin(&job->search, &launch->project, engine_baseline_empty(&launch->project));
+	if (!job->search.baseline)
+		job->search.risky.unsearched = RISKY_IS_LOST;
+}
+
 /* On rungs without mounts nothing was read-only. */
 static void job_search(struct job *job)
 {
+	job_begin_late(job);
 	engine_search_end(&job->search, job->launch.plan.rung == RUNG_NAMESPACE && job->launch.policy->has_protect,
 			  job_on_searched, job);
 }

@@ -11,6 +11,7 @@
 #include "engine/engine_secrets.h"
 #include "host/host_cgroup.h"
 #include "host/host_ids.h"
+#include "host/host_watch.h"
 #include "plan/plan_test.h"
 #include "sys/calls.h"
 
@@ -63,6 +64,7 @@ static void forget_survey(struct launch *launch)
 	engine_question_done(&launch->question);
 	engine_baseline_release(take_ptr(launch->baseline));
 	engine_project_close(&launch->project);
+	launch->was_empty = false;
 }
 
 int launch_survey(struct launch *launch)
@@ -103,7 +105,10 @@ static int survey_with_helper(struct launch *launch)
 
 	if (rc == 0)
 		rc = host_survey_writable(&launch->host, launch->policy, launch->current_directory, &launch->error);
-	if (rc == 0 && host_is_searched(&launch->host)) {
+	/* Helpers that stay know more than one look tells. */
+	if (rc == 0)
+		launch->was_empty = !launch->helpers->idle_max && host_is_empty(&launch->host);
+	if (rc == 0 && host_is_searched(&launch->host) && !launch->was_empty) {
 		rc = engine_project_open(&launch->project, launch->helpers, &launch->host);
 		if (rc == 0)
 			launch->baseline = engine_baseline_new(&launch->project, &launch->question);

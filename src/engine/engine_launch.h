@@ -50,6 +50,7 @@ struct launch {
 	uint64_t surveyed_ns, planned_ns;
 	struct engine_project project;    /* what the helper knows of the host */
 	struct engine_baseline *baseline; /* what the helper found; NULL: there is nothing to search, or it was taken */
+	bool was_empty;                   /* nothing was there that has to be searched, and no helper looked */
 	struct engine_question question;
 	launch_surveyed_function *surveyed;
 	void *owner;

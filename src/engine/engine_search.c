@@ -34,6 +34,15 @@ struct engine_baseline *engine_baseline_new(const struct engine_project *project
 	return baseline;
 }
 
+struct engine_baseline *engine_baseline_empty(const struct engine_project *project)
+{
+	struct engine_baseline *baseline = baseline_of(project->helper);
+
+	if (baseline)
+		baseline->number = HELPER_NOTHING;
+	return baseline;
+}
+
 struct engine_baseline *engine_baseline_hold(struct engine_baseline *baseline)
 {
 	baseline->users++;

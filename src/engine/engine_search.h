@@ -22,6 +22,8 @@ struct engine_baseline {
  * @project is none.
  */
 struct engine_baseline *engine_baseline_new(const struct engine_project *project, struct engine_question *question);
+/* The same where nothing was there before the run (host_is_empty()): the helper need not have looked. */
+struct engine_baseline *engine_baseline_empty(const struct engine_project *project);
 struct engine_baseline *engine_baseline_hold(struct engine_baseline *baseline);
 /* Accepts NULL. */
 void engine_baseline_release(struct engine_baseline *baseline);

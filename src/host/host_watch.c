@@ -387,6 +387,30 @@ int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *f
 	return rc == 0 && search.has_failed ? -ENOMEM : rc;
 }
 
+bool host_is_empty(const struct host *host)
+{
+	const struct host_workdir *workdir = &host->workdir;
+	const struct dirent *entry = NULL;
+	AUTO_CLOSE int top_fd = -1, fd = -1;
+	DIR *directory;
+
+	if (!workdir->is_searched || workdir->has_git_file || workdir->top.kind == PATH_DIRECTORY || host->grants.count)
+		return false;
+	top_fd = host_open_top(&workdir->path);
+	if (top_fd >= 0)
+		fd = openat(top_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory)
+		return false;
+	take_fd(&fd);
+	errno = 0;
+	do
+		entry = readdir(directory);
+	while (entry && (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")));
+	closedir(directory);
+	return !entry && !errno;
+}
+
 int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_budget *budget,
 		      struct watch_list *found, bool *has_programs_out)
 {

@@ -34,6 +34,11 @@ int host_watch(const struct host *host, int64_t settled_ns, struct watch_list *f
 int host_watch_nested(const struct host *host, const char *directory, bool is_bare, struct watch_budget *budget,
 		      struct watch_list *found, bool *has_programs_out);
 void host_watch_done(struct watch_list *list);
+/*
+ * Is there nothing that a command may write, but a work directory without a repository and without any name in it? Then host_watch() finds
+ * nothing to protect.
+ */
+bool host_is_empty(const struct host *host);
 
 /*
  * Which of these names a directory has, a bit for each, says whether git takes it for a repository without a work tree:

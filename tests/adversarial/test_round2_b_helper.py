@@ -7,14 +7,16 @@ Layer: the helper's process (engine_helper_process.c), of which each work direct
 from __future__ import annotations
 
 import os
+import pathlib
 import select
 import signal
+import subprocess
 import time
 import unittest
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, Set, Tuple
 
-from harness import census, wire
-from harness.case import on_ways
+from harness import census, runner, wire
+from harness.case import JarCase, on_ways
 from harness.engine_case import KeptJarCase
 from harness.runner import LANDLOCK, NAMESPACE
 from harness.wire import ANSWER, LOOK, OUTPUT, STARTED
@@ -145,6 +147,35 @@ class Helpers(KeptJarCase):
         self.assertEqual([os.path.basename(entry["path"]) for entry in found["new"]], ["CLAUDE.md"])
         (self.work / "end").write_text("")
         self.assertEqual(wire.finish(run).result["exit_code"], 0)
+
+
+@on_ways(NAMESPACE, LANDLOCK)
+class SingleRuns(JarCase):
+    """`belljar run`, whose helper is for this run only."""
+
+    def plant(self, directory: pathlib.Path) -> Tuple[bool, List[str]]:
+        """Had the run a helper while the command worked? And what is risky after it."""
+        script = "echo up; read line; echo evil > AGENTS.md; mkdir -p deep/er; echo evil > deep/er/CLAUDE.md"
+        process, status = self.start_status("--", "/bin/sh", "-c", script, cwd=directory, stdin=subprocess.PIPE)
+        assert process.stdout
+        runner.read_until(process.stdout, b"up")
+        has_helper = bool(census.living(process.pid, "belljar-helper"))
+        result = runner.check_answer(runner.finish(process, b"\n"), status.read())
+        return has_helper, sorted(os.path.relpath(entry["path"], directory) for entry in result["risky"])
+
+    def test_an_empty_directory_is_searched_only_if_something_is_in_it_after_the_run(self) -> None:
+        empty, other = self.directory("empty"), self.directory("other")
+        (other / "file").write_text("")
+        planted = ["AGENTS.md", "deep/er/CLAUDE.md"]
+        self.assertEqual(self.plant(empty), (False, planted))
+        self.assertEqual(self.plant(other), (True, planted))
+        below = self.directory("repository") / "below"
+        below.mkdir()
+        os.chown(below, os.geteuid(), os.getegid())
+        (below.parent / ".git" / "objects").mkdir(parents=True)
+        (below.parent / ".git" / "refs").mkdir()
+        (below.parent / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+        self.assertEqual(self.plant(below), (True, planted))
 
 
 if __name__ == "__main__":
