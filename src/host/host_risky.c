@@ -55,7 +55,7 @@ const char *risky_unsearched_words(enum risky_unsearched unsearched)
 {
 	static const char *const words[] = {
 		[RISKY_IS_MOVED] =
-			"Belljar could not search the work directory: it, or its repository, is no longer where it was",
+			"Belljar could not search the work directory: another program moved it or its repository",
 		[RISKY_IS_FLOODED] = "more files than are listed in `risky` are new or have changed",
 		[RISKY_HAS_PATTERNS] = "Belljar could not search everything for files that match `hide` and are new",
 		[RISKY_IS_LOST] = "Belljar could not search the work directory: the process that searches it has ended",
