@@ -196,7 +196,7 @@ class Layers(WorkspaceCase):
         (self.stores()[0] / "lock").write_text("01234567-89ab-cdef-0123-456789abcdef\n")
         after = self.json("--workspace", "name", *self.sh("cat f"))
         self.assertEqual(after["stdout"], "x\n")
-        self.assertIn("started again", after["notes"][0]["why"])
+        self.assertIn("restarted after", after["notes"][0]["why"])
         self.assertEqual(self.json("--workspace", "name", *self.sh("true"))["notes"], [])
 
     def test_git_works_as_ever(self) -> None:
