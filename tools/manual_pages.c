@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/options.h"
-#include "host/host_names.h"
-#include "redact/redact_shapes.h"
+#include "door/cli/options.h"
+#include "survey/survey_names.h"
+#include "base/redact/redact_shapes.h"
 
 #define MARKER ".\\\" BELLJAR: "
 #define LINE_MAX_BYTES 78
@@ -106,14 +106,14 @@ static void append_option(struct text *out, const struct option_row *row)
 
 static int append_options(struct text *out, const char *argument, struct error *error)
 {
-	const struct command_row *command = command_row_by_name(argument);
+	const struct command_row *command = cli_command_row_by_name(argument);
 	struct option_cursor cursor = {0};
 	struct option_row row;
 	const char *heading = NULL;
 
 	if (!command)
 		return error_set(error, STAGE_USAGE, 0, "there is no command '%s' to list the options of", argument);
-	while (options_next(&cursor, &row)) {
+	while (cli_options_next(&cursor, &row)) {
 		if (!(row.commands & command->command))
 			continue;
 		if (row.heading != heading)
@@ -216,14 +216,14 @@ static int append_system(struct text *out, const char *argument, struct error *e
 {
 	(void)argument;
 	(void)error;
-	return append_paths(out, host_system_names);
+	return append_paths(out, survey_system_names);
 }
 
 static int append_etc(struct text *out, const char *argument, struct error *error)
 {
 	(void)argument;
 	(void)error;
-	return append_paths(out, host_etc_names);
+	return append_paths(out, survey_etc_names);
 }
 
 static int append_presets(struct text *out, const char *argument, struct error *error)
@@ -256,7 +256,7 @@ static int append_shapes(struct text *out, const char *argument, struct error *e
 static void append_names(struct text *out, const struct host_name *rows)
 {
 	for (; rows->name; rows++) {
-		bool is_first = rows == host_protected_names || rows == host_instruction_names ||
+		bool is_first = rows == survey_protected_names || rows == survey_instruction_names ||
 				strcmp(rows[-1].who, rows->who) != 0;
 		bool is_last = !rows[1].name || strcmp(rows[1].who, rows->who) != 0;
 
@@ -270,7 +270,7 @@ static int append_protected(struct text *out, const char *argument, struct error
 {
 	(void)argument;
 	(void)error;
-	append_names(out, host_protected_names);
+	append_names(out, survey_protected_names);
 	return 0;
 }
 
@@ -278,7 +278,7 @@ static int append_instructions(struct text *out, const char *argument, struct er
 {
 	(void)argument;
 	(void)error;
-	append_names(out, host_instruction_names);
+	append_names(out, survey_instruction_names);
 	return 0;
 }
 

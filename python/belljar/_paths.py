@@ -25,7 +25,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt")
 # Not made visible for a module's sake, nor anything that contains them; what is below may be.
 UNFIT = ("/tmp", "/var/tmp", "/home", "/root", "/run", "/dev", "/proc", "/sys", "/etc", "/var", "/srv", "/mnt", "/media", "/boot")
-# What an environment, or an installation of Python, has at its top; the engine has the same names (host/host_names.c).
+# What an environment, or an installation of Python, has at its top; the engine has the same names (survey/survey_names.c).
 PREFIX_NAMES = ("bin", "include", "lib", "lib64", "man", "pyvenv.cfg", "share")
 CONDA_NAMES = (
     *("aarch64-conda-linux-gnu", "compiler_compat", "conda-meta", "condabin", "etc", "libexec", "sbin", "ssl"),

@@ -6,7 +6,7 @@
 #define BELLJAR_CLIENT_CLIENT_CHANNEL_H
 
 #include "base/text.h"
-#include "wire/frame.h"
+#include "door/wire/frame.h"
 
 /* A frame to be sent. Everything is borrowed. */
 struct client_message {

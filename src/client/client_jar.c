@@ -97,7 +97,7 @@ static int make_channel(int *ours, int *theirs, struct belljar_error *failure)
 
 /* --- opening and closing --- */
 
-static void jar_free(struct belljar_jar *jar)
+static void free_jar(struct belljar_jar *jar)
 {
 	client_channel_done(&jar->channel);
 	pthread_mutex_destroy(&jar->lock);
@@ -159,7 +159,7 @@ static int client_open_jar(struct belljar_engine *engine, const struct belljar_j
 	if (rc == 0)
 		rc = take_opened(jar, &frame, failure);
 	if (rc < 0) {
-		jar_free(jar);
+		free_jar(jar);
 		return rc;
 	}
 	*out = jar;
@@ -289,7 +289,7 @@ void belljar_jar_close(struct belljar_jar *jar)
 			end_jar(jar, &failure);
 		shutdown(jar->channel.fd, SHUT_RDWR);
 	}
-	jar_free(jar);
+	free_jar(jar);
 }
 
 /* --- runs --- */

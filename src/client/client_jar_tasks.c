@@ -29,7 +29,7 @@ static int ask_descriptor(struct belljar_jar *jar, const struct client_task *tas
 }
 
 /* One whose answer is that it was done. */
-static int ask_done(struct belljar_jar *jar, const struct client_task *task, struct belljar_error *failure)
+static int cli_ask_done(struct belljar_jar *jar, const struct client_task *task, struct belljar_error *failure)
 {
 	AUTO_CHANNEL channel = NO_CHANNEL;
 	struct client_frame frame;
@@ -171,7 +171,7 @@ int belljar_jar_mkdir(struct belljar_jar *jar, const char *path, uint32_t mode, 
 	AUTO_FAILURE failure = {0};
 	int rc = check_path(path, flags, BELLJAR_PARENTS, &failure);
 
-	return client_publish(rc < 0 ? rc : ask_done(jar, &task, &failure), &failure, error);
+	return client_publish(rc < 0 ? rc : cli_ask_done(jar, &task, &failure), &failure, error);
 }
 
 int belljar_jar_remove(struct belljar_jar *jar, const char *path, uint32_t flags, struct belljar_error **error)
@@ -180,7 +180,7 @@ int belljar_jar_remove(struct belljar_jar *jar, const char *path, uint32_t flags
 	AUTO_FAILURE failure = {0};
 	int rc = check_path(path, flags, BELLJAR_RECURSIVE, &failure);
 
-	return client_publish(rc < 0 ? rc : ask_done(jar, &task, &failure), &failure, error);
+	return client_publish(rc < 0 ? rc : cli_ask_done(jar, &task, &failure), &failure, error);
 }
 
 int belljar_jar_rename(struct belljar_jar *jar, const char *path, const char *to, struct belljar_error **error)
@@ -191,7 +191,7 @@ int belljar_jar_rename(struct belljar_jar *jar, const char *path, const char *to
 
 	if (rc == 0)
 		rc = check_path(to, 0, 0, &failure);
-	return client_publish(rc < 0 ? rc : ask_done(jar, &task, &failure), &failure, error);
+	return client_publish(rc < 0 ? rc : cli_ask_done(jar, &task, &failure), &failure, error);
 }
 
 static int64_t integer_of(const struct json_value *document, const char *name)
@@ -271,7 +271,7 @@ int belljar_jar_kill(struct belljar_jar *jar, int pid, int signal, struct bellja
 	if (pid <= 1 || signal < 0 || signal > 64)
 		rc = error_set(&failure.error, STAGE_USAGE, EINVAL,
 			       "no process of a jar has the number %d, or no signal the number %d", pid, signal);
-	return client_publish(rc < 0 ? rc : ask_done(jar, &task, &failure), &failure, error);
+	return client_publish(rc < 0 ? rc : cli_ask_done(jar, &task, &failure), &failure, error);
 }
 
 int belljar_jar_usage(struct belljar_jar *jar, char **json_out, struct belljar_error **error)
@@ -296,7 +296,7 @@ static int change_net(struct belljar_jar *jar, const char *operation, const char
 	AUTO_FAILURE failure = {0};
 	int rc = rule ? 0 : error_set(&failure.error, STAGE_USAGE, EINVAL, "there is no rule: the pointer is NULL");
 
-	return client_publish(rc < 0 ? rc : ask_done(jar, &task, &failure), &failure, error);
+	return client_publish(rc < 0 ? rc : cli_ask_done(jar, &task, &failure), &failure, error);
 }
 
 int belljar_jar_allow_net(struct belljar_jar *jar, const char *rule, struct belljar_error **error)

@@ -137,13 +137,13 @@ static int read_document(struct belljar_result *result, const struct json_value 
 	if (strcmp(outcome, "failed") == 0)
 		return client_read_failure(document, failure);
 	result->outcome = outcome_of(outcome);
-	result->outcome_name = strdup(outcome);
+	result->result_outcome_name = strdup(outcome);
 	result->rung = strdup(rung ? rung : "process");
 	result->exit_code = exit_code ? (int)exit_code->number.integer : -1;
 	result->signal = signal ? signal_number(signal) : 0;
 	result->is_truncated = truncated && truncated->boolean;
 	read_usage(result, document);
-	if (read_limits(result, document) < 0 || read_denied(result, document) < 0 || !result->outcome_name ||
+	if (read_limits(result, document) < 0 || read_denied(result, document) < 0 || !result->result_outcome_name ||
 	    !result->rung)
 		return client_no_memory(failure);
 	return 0;
@@ -171,7 +171,7 @@ enum belljar_outcome belljar_result_outcome(const struct belljar_result *result)
 
 const char *belljar_result_outcome_name(const struct belljar_result *result)
 {
-	return result ? result->outcome_name : "unknown";
+	return result ? result->result_outcome_name : "unknown";
 }
 
 int belljar_result_exit_code(const struct belljar_result *result)
@@ -253,7 +253,7 @@ void belljar_result_free(struct belljar_result *result)
 			free(result->denials[i].members[j]);
 	free(result->denials);
 	free(result->json);
-	free(result->outcome_name);
+	free(result->result_outcome_name);
 	free(result->rung);
 	free(result);
 }

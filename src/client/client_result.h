@@ -16,7 +16,7 @@ struct belljar_result {
 	struct text streams[2]; /* kept bytes of stdout and stderr */
 	char *json;
 	enum belljar_outcome outcome;
-	char *outcome_name;
+	char *result_outcome_name;
 	char *rung;
 	int exit_code;
 	int signal;

@@ -15,7 +15,7 @@
 #include "base/json_write.h"
 #include "doctor/doctor_report.h"
 #include "plan/plan.h"
-#include "plan/seccomp_container.h"
+#include "plan/seccomp/seccomp_container.h"
 
 /* What a jar on each rung does not give. */
 static const char *const namespace_lacks[] = {NULL};
@@ -33,7 +33,7 @@ static const char *const process_lacks[] = {
 	"descriptors, no new privileges and limits, and ends all of it",
 	NULL,
 };
-const char *const *const rung_lacks[] = {
+const char *const *const doctor_rung_lacks[] = {
 	[RUNG_PROCESS] = process_lacks,
 	[RUNG_LANDLOCK] = landlock_lacks,
 	[RUNG_NAMESPACE] = namespace_lacks,
@@ -65,10 +65,10 @@ static void write_rungs(struct json_writer *writer, enum rung best)
 	json_open_array(writer, "rungs");
 	for (int rung = RUNG_NAMESPACE; rung >= RUNG_PROCESS; rung--) {
 		json_open_object(writer, NULL);
-		json_write_string(writer, "name", rung_name((enum rung)rung));
+		json_write_string(writer, "name", plan_rung_name((enum rung)rung));
 		json_write_bool(writer, "found", rung <= (int)best);
 		json_open_array(writer, "lacks");
-		for (const char *const *lack = rung_lacks[rung]; *lack; lack++)
+		for (const char *const *lack = doctor_rung_lacks[rung]; *lack; lack++)
 			json_write_string(writer, NULL, *lack);
 		json_close_array(writer);
 		json_close_object(writer);
@@ -100,9 +100,9 @@ static void write_place(struct json_writer *writer, const struct examination *se
 	AUTO_TEXT cure = {0};
 
 	json_open_object(writer, "place");
-	json_write_string(writer, "name", host_place_name(seen->place));
+	json_write_string(writer, "name", doctor_place_name(seen->place));
 	if (seen->best < RUNG_NAMESPACE)
-		host_place_cure(seen->place, &cure);
+		doctor_place_cure(seen->place, &cure);
 	while (cure.len && cure.data[cure.len - 1] == '\n')
 		cure.data[--cure.len] = '\0';
 	json_write_string(writer, "cure", cure.len ? text_string(&cure) : NULL);
@@ -116,7 +116,7 @@ static void write_json(struct text *out, const struct examination *seen)
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "version", 1);
 	json_write_string(&writer, "belljar", BELLJAR_VERSION);
-	json_write_string(&writer, "best_rung", rung_name(seen->best));
+	json_write_string(&writer, "best_rung", plan_rung_name(seen->best));
 	write_place(&writer, seen);
 	json_open_array(&writer, "capabilities");
 	for (size_t i = 0; i < seen->capabilities.count; i++)
@@ -124,7 +124,7 @@ static void write_json(struct text *out, const struct examination *seen)
 	json_close_array(&writer);
 	write_rungs(&writer, seen->best);
 	if (seen->has_proof) {
-		json_write_string(&writer, "proved_rung", rung_name(seen->proved));
+		json_write_string(&writer, "proved_rung", plan_rung_name(seen->proved));
 		json_open_array(&writer, "attempts");
 		for (size_t i = 0; i < seen->proofs.count; i++)
 			write_proof(&writer, &seen->proofs.items[i]);
@@ -149,15 +149,15 @@ static int prove(const struct engine_doctor_request *request, struct examination
 	return rc;
 }
 
-int engine_doctor(const struct engine_doctor_request *request, struct text *out, struct error *error)
+int doctor_engine(const struct engine_doctor_request *request, struct text *out, struct error *error)
 {
 	struct examination seen = {0};
-	int status = host_examine(&seen.capabilities);
+	int status = doctor_examine_host(&seen.capabilities);
 
 	if (status < 0)
 		error_set(error, STAGE_ENGINE, -status, "out of memory");
-	seen.best = host_best_rung(&seen.capabilities);
-	seen.place = host_find_place(request->environment);
+	seen.best = doctor_host_best_rung(&seen.capabilities);
+	seen.place = doctor_find_place(request->environment);
 	if (status == 0 && request->prove)
 		status = prove(request, &seen, error);
 	if (status == 0) {
@@ -167,7 +167,7 @@ int engine_doctor(const struct engine_doctor_request *request, struct text *out,
 			doctor_print(&seen, request->has_color, out);
 		status = seen.best >= RUNG_LANDLOCK ? DOCTOR_GOOD : DOCTOR_BAD;
 		for (size_t i = 0; i < seen.proofs.count; i++)
-			if (proof_is_hole(&seen.proofs.items[i]) ||
+			if (doctor_proof_is_hole(&seen.proofs.items[i]) ||
 			    (seen.proofs.items[i].is_covered && seen.proofs.items[i].verdict == VERDICT_UNKNOWN))
 				status = DOCTOR_BAD;
 	}
@@ -176,16 +176,16 @@ int engine_doctor(const struct engine_doctor_request *request, struct text *out,
 	return status;
 }
 
-enum rung engine_best_rung(void)
+enum rung doctor_best_rung(void)
 {
 	struct capability_list capabilities = {0};
-	enum rung best = host_examine(&capabilities) < 0 ? RUNG_PROCESS : host_best_rung(&capabilities);
+	enum rung best = doctor_examine_host(&capabilities) < 0 ? RUNG_PROCESS : doctor_host_best_rung(&capabilities);
 
 	free(capabilities.items);
 	return best;
 }
 
-int engine_doctor_profile(const char *name, struct text *out, struct error *error)
+int doctor_profile(const char *name, struct text *out, struct error *error)
 {
 	char program[PATH_MAX];
 	ssize_t len;
@@ -198,6 +198,6 @@ int engine_doctor_profile(const char *name, struct text *out, struct error *erro
 	if (len < 0)
 		return error_set(error, STAGE_ENGINE, errno, "cannot find this program: %s", strerror(errno));
 	program[len] = '\0';
-	host_apparmor_profile(program, out);
+	doctor_apparmor_profile(program, out);
 	return 0;
 }

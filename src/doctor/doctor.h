@@ -33,12 +33,12 @@ enum doctor_status {
 };
 
 /* Examine, prove if asked to, and print. Returns enum doctor_status or a negative errno. */
-int engine_doctor(const struct engine_doctor_request *request, struct text *out, struct error *error);
+int doctor_engine(const struct engine_doctor_request *request, struct text *out, struct error *error);
 
 /* The strongest rung that this host allows, tried in throw-away children. */
-enum rung engine_best_rung(void);
+enum rung doctor_best_rung(void);
 
 /* Print what lets Belljar run elsewhere: @name is "seccomp" (for containers) or "apparmor" (for this program's path). */
-int engine_doctor_profile(const char *name, struct text *out, struct error *error);
+int doctor_profile(const char *name, struct text *out, struct error *error);
 
 #endif

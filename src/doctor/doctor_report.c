@@ -68,12 +68,12 @@ static void print_verdict(const struct report *report, const struct examination 
 
 static void print_cure(const struct report *report, const struct examination *seen)
 {
-	const char *words = host_place_words(seen->place);
+	const char *words = doctor_place_words(seen->place);
 	AUTO_TEXT cure = {0};
 
 	if (seen->best == RUNG_NAMESPACE)
 		return;
-	host_place_cure(seen->place, &cure);
+	doctor_place_cure(seen->place, &cure);
 	if (words && cure.len) {
 		text_append_format(report->out, "\n%s. To run full jars:\n", words);
 		print_indented(report, 2, text_string(&cure));
@@ -102,10 +102,10 @@ static void print_limits(const struct report *report, const struct examination *
 
 static void print_lacks(const struct report *report, const struct examination *seen)
 {
-	if (!*rung_lacks[seen->best])
+	if (!*doctor_rung_lacks[seen->best])
 		return;
 	text_append_format(report->out, "\nUntil then a jar here lacks:\n");
-	for (const char *const *lack = rung_lacks[seen->best]; *lack; lack++)
+	for (const char *const *lack = doctor_rung_lacks[seen->best]; *lack; lack++)
 		text_append_format(report->out, "  - %s\n", *lack);
 }
 
@@ -169,13 +169,13 @@ static void print_proofs(const struct report *report, const struct examination *
 		const struct proof *proof = &seen->proofs.items[i];
 
 		print_proof(report, proof);
-		holes += proof_is_hole(proof);
+		holes += doctor_proof_is_hole(proof);
 		uncovered += !proof->is_covered;
 		stopped += proof->is_covered && proof->verdict == VERDICT_STOPPED;
 	}
 	text_append_format(report->out,
 			   "%zu attempts on the rung '%s': %zu stopped, %zu got through, %zu not covered\n",
-			   seen->proofs.count, rung_name(seen->proved), stopped, holes, uncovered);
+			   seen->proofs.count, plan_rung_name(seen->proved), stopped, holes, uncovered);
 }
 
 void doctor_print(const struct examination *seen, bool has_color, struct text *out)

@@ -20,9 +20,9 @@ struct examination {
 };
 
 /* What a rung does not give, NULL-terminated, by enum rung. */
-extern const char *const *const rung_lacks[];
+extern const char *const *const doctor_rung_lacks[];
 
-static inline bool proof_is_hole(const struct proof *proof)
+static inline bool doctor_proof_is_hole(const struct proof *proof)
 {
 	return proof->is_covered && proof->verdict == VERDICT_THROUGH;
 }

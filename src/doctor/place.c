@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 /* The profile itself comes from `belljar doctor --profile seccomp`. */
 #define SECCOMP_FILE "belljar-seccomp.json"
@@ -72,7 +72,7 @@ static bool has_apparmor(void)
 	return file_begins("/sys/module/apparmor/parameters/enabled", "Y");
 }
 
-enum host_place host_find_place(char *const *environment)
+enum host_place doctor_find_place(char *const *environment)
 {
 	if (has_variable(environment, "KUBERNETES_SERVICE_HOST"))
 		return HOST_PLACE_KUBERNETES;
@@ -87,12 +87,12 @@ enum host_place host_find_place(char *const *environment)
 	return HOST_PLACE_PLAIN;
 }
 
-const char *host_place_name(enum host_place place)
+const char *doctor_place_name(enum host_place place)
 {
 	return places[place].name;
 }
 
-const char *host_place_words(enum host_place place)
+const char *doctor_place_words(enum host_place place)
 {
 	return places[place].words;
 }
@@ -107,7 +107,7 @@ static void cure_docker(struct text *out)
 	text_append_string(out, " ...\n");
 }
 
-void host_place_cure(enum host_place place, struct text *out)
+void doctor_place_cure(enum host_place place, struct text *out)
 {
 	switch (place) {
 	case HOST_PLACE_PLAIN:
@@ -134,7 +134,7 @@ void host_place_cure(enum host_place place, struct text *out)
 	}
 }
 
-void host_apparmor_profile(const char *path, struct text *out)
+void doctor_apparmor_profile(const char *path, struct text *out)
 {
 	text_append_format(
 		out,

@@ -20,14 +20,14 @@ enum host_place {
 	HOST_PLACE_COUNT,
 };
 
-enum host_place host_find_place(char *const *environment);
+enum host_place doctor_find_place(char *const *environment);
 /* "docker": for programs. */
-const char *host_place_name(enum host_place place);
+const char *doctor_place_name(enum host_place place);
 /* "This is a Docker container": a sentence without its full stop; NULL for a plain machine. */
-const char *host_place_words(enum host_place place);
+const char *doctor_place_words(enum host_place place);
 /* Append what gives full jars there, a line each, to be typed or copied. Nothing for a plain machine. */
-void host_place_cure(enum host_place place, struct text *out);
+void doctor_place_cure(enum host_place place, struct text *out);
 /* Append an AppArmor profile that lets the program at @path have user namespaces, and restricts nothing else. */
-void host_apparmor_profile(const char *path, struct text *out);
+void doctor_apparmor_profile(const char *path, struct text *out);
 
 #endif

@@ -60,7 +60,7 @@ static const struct {
 	 false},
 };
 
-void finding_value(struct finding *finding, const char *format, ...)
+void doctor_finding_value(struct finding *finding, const char *format, ...)
 {
 	va_list arguments;
 
@@ -69,7 +69,7 @@ void finding_value(struct finding *finding, const char *format, ...)
 	va_end(arguments);
 }
 
-void finding_remedy(struct finding *finding, const char *format, ...)
+void doctor_finding_remedy(struct finding *finding, const char *format, ...)
 {
 	size_t len = strlen(finding->remedy);
 	va_list arguments;
@@ -92,7 +92,7 @@ static bool wait_for_child(pid_t child, int pipe_fd)
 	return is_in_time;
 }
 
-void finding_in_child(struct finding *finding, probe_function *function)
+void doctor_finding_in_child(struct finding *finding, probe_function *function)
 {
 	struct finding *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int ends[2];
@@ -113,16 +113,16 @@ void finding_in_child(struct finding *finding, probe_function *function)
 	}
 	close(ends[1]);
 	if (child < 0)
-		finding_value(finding, "cannot be tried: %s", strerror(errno));
+		doctor_finding_value(finding, "cannot be tried: %s", strerror(errno));
 	else if (wait_for_child(child, ends[0]))
 		*finding = *shared;
 	else
-		finding_value(finding, "no answer within %d s", PROBE_TIMEOUT_MS / 1000);
+		doctor_finding_value(finding, "no answer within %d s", PROBE_TIMEOUT_MS / 1000);
 	close(ends[0]);
 	munmap(shared, sizeof(*shared));
 }
 
-int host_examine(struct capability_list *out)
+int doctor_examine_host(struct capability_list *out)
 {
 	for (size_t i = 0; i < ARRAY_LEN(probes); i++) {
 		struct capability *item;
@@ -147,7 +147,7 @@ static bool has(const struct capability_list *list, const char *name)
 	return false;
 }
 
-enum rung host_best_rung(const struct capability_list *list)
+enum rung doctor_host_best_rung(const struct capability_list *list)
 {
 	static const char *const needed[] = {"user-namespaces", "pid-namespace", "net-namespace",
 					     "ipc-namespace",   "uts-namespace", "cgroup-namespace",

@@ -2,7 +2,7 @@
 /*
  * doctor/probe.h - look at one capability of the host after the other: is it there, and if not, how to get it
  *
- * host_probe() takes facts as they look, because every run pays for it. Here there is time: what can be tried is tried,
+ * survey_probe() takes facts as they look, because every run pays for it. Here there is time: what can be tried is tried,
  * in a child process with a deadline, that takes everything it made along when it ends.
  */
 #ifndef BELLJAR_DOCTOR_PROBE_H
@@ -30,19 +30,19 @@ struct capability {
 LIST_TYPE(struct capability, capability_list);
 
 /* Every capability, in the order of the table; those that mean nothing to this caller are left out. */
-int host_examine(struct capability_list *out);
+int doctor_examine_host(struct capability_list *out);
 /* The strongest rung that the findings allow. */
-enum rung host_best_rung(const struct capability_list *list);
+enum rung doctor_host_best_rung(const struct capability_list *list);
 
 /* --- for the probes, in host_doctor_*.c --- */
 
 typedef void probe_function(struct finding *finding);
 
-void finding_value(struct finding *finding, const char *format, ...) PRINTF_LIKE(2, 3);
-void finding_remedy(struct finding *finding, const char *format, ...) PRINTF_LIKE(2, 3); /* appends */
+void doctor_finding_value(struct finding *finding, const char *format, ...) PRINTF_LIKE(2, 3);
+void doctor_finding_remedy(struct finding *finding, const char *format, ...) PRINTF_LIKE(2, 3); /* appends */
 
 /* Run @function in a child that may do anything to itself; after the deadline it is killed and nothing was found. */
-void finding_in_child(struct finding *finding, probe_function *function);
+void doctor_finding_in_child(struct finding *finding, probe_function *function);
 
 /* host_doctor_namespaces.c */
 probe_function probe_user_namespaces, probe_pid_namespace, probe_net_namespace, probe_ipc_namespace,

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/host_cgroup.h"
-#include "sys/calls.h"
+#include "survey/survey_cgroup.h"
+#include "base/sys/calls.h"
 
 #define CGROUP_NAME "belljar-doctor"
 
@@ -101,12 +101,12 @@ static int try_launch(const char *directory)
 static void advise_delegation(struct finding *finding)
 {
 	if (getuid() == 0)
-		finding_remedy(
+		doctor_finding_remedy(
 			finding,
 			"let the cgroup above this one delegate memory and pids, or be the only process in this one; in a container, start it with a writable cgroup: docker run --cgroupns=private with "
 			"-v /sys/fs/cgroup:/sys/fs/cgroup:rw\n");
 	else
-		finding_remedy(
+		doctor_finding_remedy(
 			finding,
 			"start Belljar in a scope that is delegated to you: systemd-run --user --scope -p Delegate=yes "
 			"belljar ...; in a service with Delegate=yes, keep its own processes in a cgroup below its own\n");
@@ -119,8 +119,8 @@ static void explain_cgroup2(struct finding *finding)
 	char path[PATH_MAX + 32], controllers[512] = "";
 
 	if (!find_mount(&search) || !find_cgroup(&search)) {
-		finding_value(finding, "not mounted");
-		finding_remedy(
+		doctor_finding_value(finding, "not mounted");
+		doctor_finding_remedy(
 			finding,
 			"boot with systemd.unified_cgroup_hierarchy=1, or mount -t cgroup2 none /sys/fs/cgroup\n");
 		return;
@@ -129,15 +129,15 @@ static void explain_cgroup2(struct finding *finding)
 	sys_read_file(AT_FDCWD, path, controllers, sizeof(controllers));
 	controllers[strcspn(controllers, "\n")] = '\0';
 	if (!list_has_word(controllers, "memory", ' ') || !list_has_word(controllers, "pids", ' ')) {
-		finding_value(finding, "controllers at %.60s: %.60s", search.path,
-			      controllers[0] ? controllers : "none");
-		finding_remedy(
+		doctor_finding_value(finding, "controllers at %.60s: %.60s", search.path,
+				     controllers[0] ? controllers : "none");
+		doctor_finding_remedy(
 			finding,
 			"give this cgroup the controllers memory, pids and cpu (systemd: Delegate=yes); where cgroup "
 			"v1 has them: boot with systemd.unified_cgroup_hierarchy=1\n");
 		return;
 	}
-	finding_value(finding, "not delegated at %.100s", search.path);
+	doctor_finding_value(finding, "not delegated at %.100s", search.path);
 	advise_delegation(finding);
 }
 
@@ -147,18 +147,18 @@ void probe_cgroup2(struct finding *finding)
 	struct host_cgroups cgroups = {0};
 	int rc;
 
-	if (host_find_cgroups(&cgroups) < 0 || cgroups.version != 2) {
+	if (survey_find_cgroups(&cgroups) < 0 || cgroups.version != 2) {
 		explain_cgroup2(finding);
 	} else {
 		rc = try_launch(cgroups.cpu);
 		finding->is_found = rc == 0 && cgroups.memory && cgroups.pids;
-		finding_value(finding, "%s%scpu at %.100s%s%.40s", cgroups.memory ? "memory " : "",
-			      cgroups.pids ? "pids " : "", cgroups.cpu, rc < 0 ? ": " : "",
-			      rc < 0 ? strerror(-rc) : "");
+		doctor_finding_value(finding, "%s%scpu at %.100s%s%.40s", cgroups.memory ? "memory " : "",
+				     cgroups.pids ? "pids " : "", cgroups.cpu, rc < 0 ? ": " : "",
+				     rc < 0 ? strerror(-rc) : "");
 		if (!finding->is_found)
 			advise_delegation(finding);
 	}
-	host_cgroups_done(&cgroups);
+	survey_cgroups_done(&cgroups);
 }
 
 static void probe_cgroup1(struct finding *finding, const char *controller)
@@ -167,17 +167,18 @@ static void probe_cgroup1(struct finding *finding, const char *controller)
 	int rc;
 
 	if (!find_mount(&search) || !find_cgroup(&search)) {
-		finding_value(finding, "not mounted");
+		doctor_finding_value(finding, "not mounted");
 		return;
 	}
 	rc = try_launch(search.path);
 	finding->is_found = rc == 0;
 	if (rc == 0) {
-		finding_value(finding, "writable at %.100s", search.path);
+		doctor_finding_value(finding, "writable at %.100s", search.path);
 	} else {
-		finding_value(finding, "%.60s: %.60s", search.path, strerror(-rc));
-		finding_remedy(finding, "as root, give the cgroup to the caller: chown USER %.200s; or use cgroup v2\n",
-			       search.path);
+		doctor_finding_value(finding, "%.60s: %.60s", search.path, strerror(-rc));
+		doctor_finding_remedy(finding,
+				      "as root, give the cgroup to the caller: chown USER %.200s; or use cgroup v2\n",
+				      search.path);
 	}
 }
 

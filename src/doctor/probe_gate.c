@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/host.h"
-#include "host/host_trust.h"
+#include "survey/survey.h"
+#include "survey/survey_trust.h"
 #include "plan/plan_gate.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define ANSWER_BYTES 8192
 #define FILE_BYTES 16384
@@ -61,16 +61,16 @@ static void try_nf_tables(struct finding *finding)
 		rc = fd < 0 ? -errno : exchange(fd, &messages, awaited);
 	}
 	finding->is_found = rc == 0;
-	finding_value(finding, "%s", rc < 0 ? strerror(-rc) : "with tproxy");
+	doctor_finding_value(finding, "%s", rc < 0 ? strerror(-rc) : "with tproxy");
 }
 
 void probe_nf_tables(struct finding *finding)
 {
-	finding_in_child(finding, try_nf_tables);
+	doctor_finding_in_child(finding, try_nf_tables);
 	if (!finding->is_found)
-		finding_remedy(finding,
-			       "load the kernel modules nf_tables and nft_tproxy; without them a gate has at most 24 "
-			       "ports, which servers in the jar cannot use\n");
+		doctor_finding_remedy(
+			finding, "load the kernel modules nf_tables and nft_tproxy; without them a gate has at most 24 "
+				 "ports, which servers in the jar cannot use\n");
 }
 
 void probe_ipv6(struct finding *finding)
@@ -78,7 +78,7 @@ void probe_ipv6(struct finding *finding)
 	AUTO_CLOSE int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	finding->is_found = fd >= 0;
-	finding_value(finding, "%s", fd < 0 ? strerror(errno) : "sockets can be made");
+	doctor_finding_value(finding, "%s", fd < 0 ? strerror(errno) : "sockets can be made");
 }
 
 void probe_name_servers(struct finding *finding)
@@ -94,11 +94,11 @@ void probe_name_servers(struct finding *finding)
 	}
 	finding->is_found = count > 0;
 	if (count)
-		finding_value(finding, "%u in /etc/resolv.conf", count);
+		doctor_finding_value(finding, "%u in /etc/resolv.conf", count);
 	else
-		finding_value(finding, "none in /etc/resolv.conf: Belljar asks 127.0.0.1");
+		doctor_finding_value(finding, "none in /etc/resolv.conf: Belljar asks 127.0.0.1");
 	if (!count)
-		finding_remedy(finding, "name a server in /etc/resolv.conf, or run one on 127.0.0.1\n");
+		doctor_finding_remedy(finding, "name a server in /etc/resolv.conf, or run one on 127.0.0.1\n");
 }
 
 /* What it says of itself, one line; nothing: it does not run. */
@@ -140,19 +140,19 @@ void probe_inspecting_gate(struct finding *finding)
 	struct host host = {.environment = environ};
 	char said[128];
 
-	if (host_survey_trust(&host) < 0 || !host.trust.program) {
-		finding_value(finding, "not installed");
+	if (survey_trust(&host) < 0 || !host.trust.program) {
+		doctor_finding_value(finding, "not installed");
 	} else {
 		ask_version(host.trust.program, said, sizeof(said));
 		finding->is_found = !strncmp(said, expected, strlen(expected));
 		/* Which OpenSSL it is matters to whoever has to keep up with it. */
-		finding_value(finding, "%s: %s", host.trust.program, said[0] ? said : "it does not run here");
+		doctor_finding_value(finding, "%s: %s", host.trust.program, said[0] ? said : "it does not run here");
 	}
 	if (!finding->is_found)
-		finding_remedy(
+		doctor_finding_remedy(
 			finding,
 			"install belljar-gate " BELLJAR_VERSION
 			"; the packages for Python and Node include it (glibc 2.34 or later). In Belljar's source: ./dev "
 			"build library && meson install -C build/lib\n");
-	host_trust_done(&host.trust);
+	survey_trust_done(&host.trust);
 }

@@ -17,9 +17,9 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
-#include "answer/answer_listener.h"
-#include "host/host.h"
-#include "sys/calls.h"
+#include "inside/answer/answer_listener.h"
+#include "survey/survey.h"
+#include "base/sys/calls.h"
 
 #define NUMBER_OPEN_TREE 428
 #define NUMBER_FSOPEN 430
@@ -40,12 +40,12 @@ void probe_kernel(struct finding *finding)
 
 	if (uname(&name) < 0)
 		return;
-	finding_value(finding, "%.100s", name.release);
+	doctor_finding_value(finding, "%.100s", name.release);
 	sscanf(name.release, "%d.%d", &major, &minor);
 	finding->is_found = major > KERNEL_LEAST_MAJOR || (major == KERNEL_LEAST_MAJOR && minor >= KERNEL_LEAST_MINOR);
 	if (!finding->is_found)
-		finding_remedy(finding, "use Linux %d.%d or later; 6.12 or later has everything Belljar uses\n",
-			       KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR);
+		doctor_finding_remedy(finding, "use Linux %d.%d or later; 6.12 or later has everything Belljar uses\n",
+				      KERNEL_LEAST_MAJOR, KERNEL_LEAST_MINOR);
 }
 
 /* --- Landlock ----------------------------------------------------------------------------------------------- */
@@ -73,32 +73,33 @@ static void try_landlock(struct finding *finding)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	rc = fd < 0 ? fd : sys_landlock_restrict(fd, 0);
 	if (rc < 0) {
-		finding_value(finding, "cannot be used: %s", strerror(-rc));
+		doctor_finding_value(finding, "cannot be used: %s", strerror(-rc));
 		return;
 	}
 	finding->is_found = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC) < 0 && errno == EACCES;
-	finding_value(finding, finding->is_found ? "ABI %d" : "ABI %d, but it refuses nothing", host_landlock_abi());
+	doctor_finding_value(finding, finding->is_found ? "ABI %d" : "ABI %d, but it refuses nothing",
+			     survey_landlock_abi());
 }
 
 void probe_landlock(struct finding *finding)
 {
-	int abi = host_landlock_abi();
+	int abi = survey_landlock_abi();
 
 	if (abi <= 0) {
 		bool is_off = syscall(NUMBER_LANDLOCK_CREATE_RULESET, NULL, 0, 1) < 0 && errno == EOPNOTSUPP;
 
-		finding_value(finding, is_off ? "switched off" : "not in this kernel, or a filter refuses it");
-		finding_remedy(finding,
-			       is_off ? "add landlock to the kernel's parameter lsm= (lsm=landlock,... in the boot "
-					"loader's settings)\n"
-				      : "use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK; in a container, a "
-					"seccomp profile that lets landlock_* through\n");
+		doctor_finding_value(finding, is_off ? "switched off" : "not in this kernel, or a filter refuses it");
+		doctor_finding_remedy(
+			finding, is_off ? "add landlock to the kernel's parameter lsm= (lsm=landlock,... in the boot "
+					  "loader's settings)\n"
+					: "use Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK; in a container, a "
+					  "seccomp profile that lets landlock_* through\n");
 		return;
 	}
-	finding_in_child(finding, try_landlock);
+	doctor_finding_in_child(finding, try_landlock);
 	for (size_t i = 0; i < ARRAY_LEN(landlock_steps); i++)
 		if (abi < landlock_steps[i].abi)
-			finding_remedy(finding, "%s\n", landlock_steps[i].lack);
+			doctor_finding_remedy(finding, "%s\n", landlock_steps[i].lack);
 }
 
 /* --- seccomp ------------------------------------------------------------------------------------------------ */
@@ -112,16 +113,16 @@ static void try_seccomp(struct finding *finding)
 	rc = sys_seccomp_load(program, ARRAY_LEN(program));
 	finding->is_found = rc == 0;
 	if (rc < 0)
-		finding_value(finding, "%s", strerror(-rc));
+		doctor_finding_value(finding, "%s", strerror(-rc));
 	else
-		finding_value(finding, "tried");
+		doctor_finding_value(finding, "tried");
 }
 
 void probe_seccomp(struct finding *finding)
 {
-	finding_in_child(finding, try_seccomp);
+	doctor_finding_in_child(finding, try_seccomp);
 	if (!finding->is_found)
-		finding_remedy(finding, "use a kernel with CONFIG_SECCOMP_FILTER\n");
+		doctor_finding_remedy(finding, "use a kernel with CONFIG_SECCOMP_FILTER\n");
 }
 
 static void try_seccomp_listener(struct finding *finding)
@@ -132,15 +133,15 @@ static void try_seccomp_listener(struct finding *finding)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	fd = answer_listen(program, ARRAY_LEN(program));
 	finding->is_found = fd >= 0;
-	finding_value(finding, "%s", fd < 0 ? strerror(-fd) : "tried");
+	doctor_finding_value(finding, "%s", fd < 0 ? strerror(-fd) : "tried");
 }
 
 void probe_seccomp_listener(struct finding *finding)
 {
-	finding_in_child(finding, try_seccomp_listener);
+	doctor_finding_in_child(finding, try_seccomp_listener);
 	if (!finding->is_found)
-		finding_remedy(finding,
-			       "not inside of another sandbox whose filter has a listener; Linux 5.0 or later\n");
+		doctor_finding_remedy(
+			finding, "not inside of another sandbox whose filter has a listener; Linux 5.0 or later\n");
 }
 
 /* --- single calls ------------------------------------------------------------------------------------------- */
@@ -154,11 +155,11 @@ static bool is_there(long result)
 static void report_call(struct finding *finding, bool is_found, const char *since)
 {
 	finding->is_found = is_found;
-	finding_value(finding, is_found ? "there" : "refused, or not in this kernel");
+	doctor_finding_value(finding, is_found ? "there" : "refused, or not in this kernel");
 	if (!is_found)
-		finding_remedy(finding,
-			       "use Linux %s or later; in a container, a seccomp profile that lets it through\n",
-			       since);
+		doctor_finding_remedy(finding,
+				      "use Linux %s or later; in a container, a seccomp profile that lets it through\n",
+				      since);
 }
 
 /* fsopen and its like ask for a capability first, so they are tried where there is one. */
@@ -176,7 +177,7 @@ static void try_mount_api(struct finding *finding)
 
 void probe_mount_api(struct finding *finding)
 {
-	finding_in_child(finding, try_mount_api);
+	doctor_finding_in_child(finding, try_mount_api);
 }
 
 void probe_openat2(struct finding *finding)
@@ -195,14 +196,14 @@ void probe_clone3(struct finding *finding)
 {
 	report_call(finding, is_there(syscall(NUMBER_CLONE3, NULL, 0)), "5.3");
 	if (!finding->is_found)
-		finding_remedy(finding, "(clone does the same, a little slower)\n");
+		doctor_finding_remedy(finding, "(clone does the same, a little slower)\n");
 }
 
 void probe_close_range(struct finding *finding)
 {
 	report_call(finding, is_there(syscall(NUMBER_CLOSE_RANGE, ~0U, 0, ~0U)), "5.9");
 	if (!finding->is_found)
-		finding_remedy(finding, "(close does the same, slower)\n");
+		doctor_finding_remedy(finding, "(close does the same, slower)\n");
 }
 
 void probe_children_lists(struct finding *finding)
@@ -210,10 +211,10 @@ void probe_children_lists(struct finding *finding)
 	char content[64];
 
 	finding->is_found = sys_read_file(AT_FDCWD, "/proc/thread-self/children", content, sizeof(content)) >= 0;
-	finding_value(finding, finding->is_found ? "there" : "no /proc/PID/task/TID/children");
+	doctor_finding_value(finding, finding->is_found ? "there" : "no /proc/PID/task/TID/children");
 	if (!finding->is_found)
-		finding_remedy(finding,
-			       "use a kernel with CONFIG_PROC_CHILDREN (all of /proc is searched otherwise)\n");
+		doctor_finding_remedy(finding,
+				      "use a kernel with CONFIG_PROC_CHILDREN (all of /proc is searched otherwise)\n");
 }
 
 void probe_pty(struct finding *finding)
@@ -221,7 +222,7 @@ void probe_pty(struct finding *finding)
 	AUTO_CLOSE int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	finding->is_found = fd >= 0;
-	finding_value(finding, "%s", fd >= 0 ? "there" : strerror(errno));
+	doctor_finding_value(finding, "%s", fd >= 0 ? "there" : strerror(errno));
 	if (fd < 0)
-		finding_remedy(finding, "mount devpts on /dev/pts, with /dev/ptmx\n");
+		doctor_finding_remedy(finding, "mount devpts on /dev/pts, with /dev/ptmx\n");
 }

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 
 #include "doctor/place.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define MOUNTING_PROC "mounting proc"
 
@@ -39,13 +39,14 @@ static void advise_user_namespaces(struct finding *finding)
 	AUTO_TEXT cure = {0};
 
 	if (setting_is("/proc/sys/user/max_user_namespaces", '0'))
-		finding_remedy(finding, "sysctl -w user.max_user_namespaces=15000\n");
+		doctor_finding_remedy(finding, "sysctl -w user.max_user_namespaces=15000\n");
 	if (setting_is("/proc/sys/kernel/unprivileged_userns_clone", '0'))
-		finding_remedy(finding, "sysctl -w kernel.unprivileged_userns_clone=1\n");
-	host_place_cure(host_find_place(environ), &cure);
-	finding_remedy(finding, "%s", text_string(&cure));
+		doctor_finding_remedy(finding, "sysctl -w kernel.unprivileged_userns_clone=1\n");
+	doctor_place_cure(doctor_find_place(environ), &cure);
+	doctor_finding_remedy(finding, "%s", text_string(&cure));
 	if (!finding->remedy[0])
-		finding_remedy(finding, "use a kernel with CONFIG_USER_NS, and do not start Belljar in a chroot\n");
+		doctor_finding_remedy(finding,
+				      "use a kernel with CONFIG_USER_NS, and do not start Belljar in a chroot\n");
 }
 
 /* --- making them -------------------------------------------------------------------------------------------- */
@@ -90,9 +91,9 @@ static void report(struct finding *finding, int rc, const char *failed)
 {
 	finding->is_found = rc == 0;
 	if (rc < 0)
-		finding_value(finding, "%s: %s", failed, strerror(-rc));
+		doctor_finding_value(finding, "%s: %s", failed, strerror(-rc));
 	else
-		finding_value(finding, "tried");
+		doctor_finding_value(finding, "tried");
 }
 
 static void try_user(struct finding *finding)
@@ -110,7 +111,7 @@ static void try_user(struct finding *finding)
 
 void probe_user_namespaces(struct finding *finding)
 {
-	finding_in_child(finding, try_user);
+	doctor_finding_in_child(finding, try_user);
 	if (!finding->is_found)
 		advise_user_namespaces(finding);
 }
@@ -160,9 +161,9 @@ static void try_cgroup(struct finding *finding)
 
 static void probe_namespace(struct finding *finding, probe_function *function, const char *option)
 {
-	finding_in_child(finding, function);
+	doctor_finding_in_child(finding, function);
 	if (!finding->is_found)
-		finding_remedy(finding, "needs user-namespaces (above), and a kernel with %s\n", option);
+		doctor_finding_remedy(finding, "needs user-namespaces (above), and a kernel with %s\n", option);
 }
 
 void probe_pid_namespace(struct finding *finding)
@@ -219,15 +220,15 @@ static void try_proc(struct finding *finding)
 
 void probe_proc_mount(struct finding *finding)
 {
-	finding_in_child(finding, try_proc);
+	doctor_finding_in_child(finding, try_proc);
 	if (finding->is_found)
 		return;
 	if (strncmp(finding->value, MOUNTING_PROC, strlen(MOUNTING_PROC)) != 0)
-		finding_remedy(finding, "needs user-namespaces and pid-namespace (above)\n");
+		doctor_finding_remedy(finding, "needs user-namespaces and pid-namespace (above)\n");
 	else
-		finding_remedy(finding,
-			       "the /proc here is covered in places, as in a container: docker run --security-opt "
-			       "systempaths=unconfined (or podman run --security-opt unmask=ALL)\n");
+		doctor_finding_remedy(
+			finding, "the /proc here is covered in places, as in a container: docker run --security-opt "
+				 "systempaths=unconfined (or podman run --security-opt unmask=ALL)\n");
 }
 
 static int hold_user_namespace(int ready_fd) __attribute__((noreturn));
@@ -302,9 +303,9 @@ static void try_id_mapped(struct finding *finding)
 
 void probe_id_mapped_mounts(struct finding *finding)
 {
-	finding_in_child(finding, try_id_mapped);
+	doctor_finding_in_child(finding, try_id_mapped);
 	if (!finding->is_found)
-		finding_remedy(
+		doctor_finding_remedy(
 			finding,
 			"use Linux 5.12 or later, and a workdir on a file system that knows them (ext4, xfs, btrfs; "
 			"tmpfs from 6.3, overlayfs from 5.19 on); without them the command keeps root's id, "

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/paths.h"
-#include "host/host_match.h"
+#include "survey/survey_match.h"
 
 /* One more than is named. */
 #define NAMED_MAX 3
@@ -29,18 +29,19 @@ static void look_for_secrets(struct finding *finding)
 	struct string_list found = {0};
 
 	finding->is_found = true;
-	if (!directory || !is_project(directory) || host_find_secret_files(directory, NAMED_MAX + 1, &found) < 0 ||
+	if (!directory || !is_project(directory) || survey_find_secret_files(directory, NAMED_MAX + 1, &found) < 0 ||
 	    !found.count)
 		return;
 	finding->is_found = false;
-	finding_value(finding, "it has %s%zu", found.count > NAMED_MAX ? "more than " : "",
-		      MIN_OF(found.count, (size_t)NAMED_MAX));
+	doctor_finding_value(finding, "it has %s%zu", found.count > NAMED_MAX ? "more than " : "",
+			     MIN_OF(found.count, (size_t)NAMED_MAX));
 	for (size_t i = 0; i < found.count && i < NAMED_MAX; i++)
-		finding_remedy(finding, "%s\n", found.items[i] + strlen(directory) + 1);
-	finding_remedy(finding, "hide them: belljar run --hide-secrets, or \"hide_secrets\": true in a policy\n");
+		doctor_finding_remedy(finding, "%s\n", found.items[i] + strlen(directory) + 1);
+	doctor_finding_remedy(finding,
+			      "hide them: belljar run --hide-secrets, or \"hide_secrets\": true in a policy\n");
 }
 
 void probe_project_secrets(struct finding *finding)
 {
-	finding_in_child(finding, look_for_secrets);
+	doctor_finding_in_child(finding, look_for_secrets);
 }

@@ -20,8 +20,8 @@
 #include "engine/engine_events.h"
 #include "engine/engine_outlets.h"
 #include "engine/engine_stdin.h"
-#include "result/result_denied.h"
-#include "sys/calls.h"
+#include "engine/result/result_denied.h"
+#include "base/sys/calls.h"
 
 /* What may still be removed after the jar is gone. */
 #define DRAIN_NS 1000000000ULL
@@ -52,7 +52,7 @@ static uint64_t elapsed_us(const struct engine_run *engine)
 
 static struct result_source source_of(const struct engine_run *engine)
 {
-	struct result_source source = job_result(&engine->job);
+	struct result_source source = engine_job_result(&engine->job);
 
 	source.is_captured = engine->request.mode == ENGINE_JSON;
 	source.has_bytes = engine->request.has_bytes;
@@ -73,7 +73,8 @@ static void check_done(struct engine_run *engine)
 {
 	if (!engine->is_over || engine->is_done)
 		return;
-	if (!engine_outlets_are_empty(&engine->outlets) || (engine->has_status && !outlet_is_empty(&engine->status)))
+	if (!engine_outlets_are_empty(&engine->outlets) ||
+	    (engine->has_status && !run_outlet_is_empty(&engine->status)))
 		return;
 	engine->is_done = true;
 }
@@ -105,7 +106,7 @@ static int engine_open_outlets(struct engine_run *engine, struct error *error)
 	rc = engine_outlets_open(&engine->outlets, fds, is_watching, error);
 	if (rc < 0 || request->status_fd < 0)
 		return rc;
-	rc = outlet_open(&engine->status, engine->loop, request->status_fd, false, engine_on_status, engine);
+	rc = run_outlet_open(&engine->status, engine->loop, request->status_fd, false, engine_on_status, engine);
 	engine->has_status = rc == 0;
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
 }
@@ -120,7 +121,8 @@ static void engine_on_started(void *owner, struct run *run)
 	(void)run;
 	if (engine->request.mode != ENGINE_EVENTS)
 		return;
-	event_start(&engine->events, elapsed_us(engine), job_plan(&engine->job), job_seen(&engine->job), &lines);
+	engine_event_start(&engine->events, elapsed_us(engine), engine_job_plan(&engine->job),
+			   engine_job_seen(&engine->job), &lines);
 	write_lines(engine, &lines);
 }
 
@@ -131,7 +133,7 @@ static bool engine_on_output(void *owner, enum stream_index stream, const void *
 
 	if (engine->request.mode == ENGINE_PASS)
 		return engine_outlets_write(&engine->outlets, stream, bytes, len);
-	event_output(&engine->events, elapsed_us(engine), stream, bytes, len, &lines);
+	engine_event_output(&engine->events, elapsed_us(engine), stream, bytes, len, &lines);
 	return write_lines(engine, &lines);
 }
 
@@ -142,7 +144,7 @@ static void engine_on_limit(void *owner, enum limit_name name, const struct limi
 
 	if (engine->request.mode != ENGINE_EVENTS)
 		return;
-	event_limit(&engine->events, elapsed_us(engine), name, hit, &lines);
+	engine_event_limit(&engine->events, elapsed_us(engine), name, hit, &lines);
 	write_lines(engine, &lines);
 }
 
@@ -153,7 +155,7 @@ static void engine_on_denied(void *owner, const struct denial *denial)
 
 	if (engine->request.mode != ENGINE_EVENTS)
 		return;
-	event_denied(&engine->events, elapsed_us(engine), job_plan(&engine->job), denial, &lines);
+	engine_event_denied(&engine->events, elapsed_us(engine), engine_job_plan(&engine->job), denial, &lines);
 	write_lines(engine, &lines);
 }
 
@@ -164,7 +166,7 @@ static void engine_on_question(void *owner, const struct net_question *question)
 	AUTO_TEXT lines = {0};
 
 	if (engine->request.mode == ENGINE_EVENTS) {
-		event_question(&engine->events, elapsed_us(engine), question, &lines);
+		engine_event_question(&engine->events, elapsed_us(engine), question, &lines);
 		write_lines(engine, &lines);
 	}
 	asker->question(asker->owner, question);
@@ -182,9 +184,9 @@ static void engine_on_withdrawn(void *owner, uint32_t id)
 static void write_events_end(struct engine_run *engine, const struct result_source *source, struct text *lines)
 {
 	for (int i = 0; i < STREAM_COUNT; i++)
-		event_output_end(&engine->events, elapsed_us(engine), (enum stream_index)i,
-				 source->seen && source->seen->is_stream_cut[i], lines);
-	event_result(&engine->events, elapsed_us(engine), source, lines);
+		engine_event_output_end(&engine->events, elapsed_us(engine), (enum stream_index)i,
+					source->seen && source->seen->is_stream_cut[i], lines);
+	engine_event_result(&engine->events, elapsed_us(engine), source, lines);
 }
 
 static void write_result_line(const struct result_source *source, struct text *line)
@@ -212,7 +214,7 @@ static void engine_on_over(struct job *job)
 		write_lines(engine, &lines);
 	if (engine->has_status) {
 		write_result_line(&source, &status_line);
-		outlet_write(&engine->status, text_string(&status_line), status_line.len);
+		run_outlet_write(&engine->status, text_string(&status_line), status_line.len);
 	}
 	if (engine->request.mode == ENGINE_PASS && source.seen &&
 	    (source.seen->cause != CAUSE_NONE || engine->is_cancelled))
@@ -297,17 +299,17 @@ int engine_start(struct loop *loop, const struct engine_request *request, struct
 	engine->job.over = engine_on_over;
 	engine->job.owner = engine;
 	if (rc == 0)
-		job_set_command(&engine->job, request->command, (size_t)request->command_count,
-				request->is_shell_string, &error);
+		engine_job_set_command(&engine->job, request->command, (size_t)request->command_count,
+				       request->is_shell_string, &error);
 	engine->job.launch.error = error;
-	job_start(&engine->job);
+	engine_job_start(&engine->job);
 	*out = engine;
 	return 0;
 }
 
 bool engine_has_started(const struct engine_run *run)
 {
-	const struct observation *seen = job_seen(&run->job);
+	const struct observation *seen = engine_job_seen(&run->job);
 
 	return seen && seen->has_started;
 }
@@ -321,11 +323,11 @@ void engine_free(struct engine_run *engine)
 {
 	if (!engine)
 		return;
-	job_done(&engine->job);
+	engine_job_done(&engine->job);
 	engine_helpers_done(&engine->helpers);
 	engine_outlets_done(&engine->outlets);
 	if (engine->has_status)
-		outlet_done(&engine->status);
+		run_outlet_done(&engine->status);
 	close_fd(&engine->request.status_fd);
 	engine_input_done(&engine->input);
 	loop_drain(engine->loop, sys_monotonic_ns() + DRAIN_NS);
@@ -338,7 +340,7 @@ void engine_free(struct engine_run *engine)
 void engine_cancel(struct engine_run *engine, int signal_number)
 {
 	engine->is_cancelled = true;
-	job_cancel(&engine->job, signal_number);
+	engine_job_cancel(&engine->job, signal_number);
 	/* The rest of the output waits for a reader who takes nothing. */
 	if (engine->is_over && engine->request.mode == ENGINE_PASS)
 		engine_outlets_drop(&engine->outlets);
@@ -346,24 +348,24 @@ void engine_cancel(struct engine_run *engine, int signal_number)
 
 void engine_signal(struct engine_run *engine, int signal_number)
 {
-	job_signal(&engine->job, signal_number);
+	engine_job_signal(&engine->job, signal_number);
 }
 
 void engine_answer(struct engine_run *engine, uint32_t id, enum net_answer answer)
 {
-	job_answer(&engine->job, id, answer);
+	engine_job_answer(&engine->job, id, answer);
 }
 
 void engine_hold_terminal(struct engine_run *engine, bool is_held)
 {
-	job_hold_input(&engine->job, is_held);
+	engine_job_hold_input(&engine->job, is_held);
 	if (!is_held || !engine->is_over)
 		engine_outlets_hold(&engine->outlets, is_held);
 }
 
 void engine_resize(struct engine_run *engine, const struct winsize *window)
 {
-	job_resize(&engine->job, window);
+	engine_job_resize(&engine->job, window);
 }
 
 /* --- asking about it ---------------------------------------------------------------------------------------- */
@@ -377,7 +379,7 @@ int engine_exit_status(const struct engine_run *engine)
 
 const struct error *engine_error(const struct engine_run *engine)
 {
-	const struct observation *seen = job_seen(&engine->job);
+	const struct observation *seen = engine_job_seen(&engine->job);
 	const struct error *error = &engine->job.launch.error;
 
 	if (seen && seen->error.stage != STAGE_NONE)
@@ -387,7 +389,7 @@ const struct error *engine_error(const struct engine_run *engine)
 
 bool engine_is_over_pids(const struct engine_run *engine)
 {
-	const struct observation *seen = job_seen(&engine->job);
+	const struct observation *seen = engine_job_seen(&engine->job);
 
 	return seen && seen->cause == CAUSE_PIDS;
 }
@@ -430,7 +432,7 @@ bool engine_risky(const struct engine_run *engine, size_t index, struct text *wo
 
 const char *engine_unsearched(const struct engine_run *engine)
 {
-	return risky_unsearched_words(engine->job.search.risky.unsearched);
+	return survey_risky_unsearched_words(engine->job.search.risky.unsearched);
 }
 
 bool engine_workspace(const struct engine_run *engine, size_t index, struct text *words)
@@ -453,7 +455,7 @@ bool engine_workspace(const struct engine_run *engine, size_t index, struct text
 
 bool engine_note(const struct engine_run *engine, size_t index, struct engine_note *out)
 {
-	const struct plan *plan = job_plan(&engine->job);
+	const struct plan *plan = engine_job_plan(&engine->job);
 	const struct plan_remark *remark;
 
 	if (!plan || index >= plan->notes.count)
@@ -470,7 +472,7 @@ bool engine_note(const struct engine_run *engine, size_t index, struct engine_no
 
 bool engine_missing(const struct engine_run *engine, size_t index, const char **name, const char **why)
 {
-	const struct plan *plan = job_plan(&engine->job);
+	const struct plan *plan = engine_job_plan(&engine->job);
 
 	if (!plan || index >= plan->missing.count)
 		return false;
@@ -481,12 +483,12 @@ bool engine_missing(const struct engine_run *engine, size_t index, const char **
 
 const char *engine_rung(const struct engine_run *engine)
 {
-	return job_plan(&engine->job) ? rung_name(job_plan(&engine->job)->rung) : "none";
+	return engine_job_plan(&engine->job) ? plan_rung_name(engine_job_plan(&engine->job)->rung) : "none";
 }
 
 const char *engine_workdir(const struct engine_run *engine)
 {
-	const struct plan *plan = job_plan(&engine->job);
+	const struct plan *plan = engine_job_plan(&engine->job);
 
 	return plan ? plan->core.workdir : NULL;
 }
@@ -516,8 +518,8 @@ void engine_print_timing(const struct engine_run *engine, struct text *out)
 		last = times->step_ns[i];
 	}
 	print_time(out, last, times->started_ns, "start the command");
-	if (job_seen(&engine->job))
-		print_time(out, times->started_ns, times->started_ns + job_seen(&engine->job)->wall_us * 1000,
+	if (engine_job_seen(&engine->job))
+		print_time(out, times->started_ns, times->started_ns + engine_job_seen(&engine->job)->wall_us * 1000,
 			   "the command, until everything is gone");
 }
 
@@ -535,15 +537,15 @@ void engine_failure_event(const struct error *error, struct text *out)
 	struct event_stream events = {0};
 	struct result_source source = {.error = error};
 
-	event_result(&events, 0, &source, out);
+	engine_event_result(&events, 0, &source, out);
 }
 
 int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error)
 {
 	struct job job = {.launch = launch_of(request)};
 	struct launch *launch = &job.launch;
-	int rc = job_set_command(&job, request->command, (size_t)request->command_count, request->is_shell_string,
-				 &launch->error);
+	int rc = engine_job_set_command(&job, request->command, (size_t)request->command_count,
+					request->is_shell_string, &launch->error);
 
 	launch->request = (struct plan_request){
 		.argv = &job.argv,
@@ -552,17 +554,17 @@ int engine_plan(const struct engine_request *request, bool is_json, struct text 
 	};
 	launch->is_plan_only = true;
 	if (rc == 0)
-		rc = launch_survey(launch);
+		rc = engine_launch_survey(launch);
 	if (rc == 0 && engine_workspaces_pretend(&launch->host, launch->environment) < 0)
 		rc = error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = launch_compile(launch);
+		rc = engine_launch_compile(launch);
 	if (rc < 0)
 		*error = launch->error;
 	else if (is_json)
 		plan_print_json(&launch->plan, out);
 	else
 		plan_print(&launch->plan, out);
-	job_done(&job);
+	engine_job_done(&job);
 	return rc;
 }

@@ -8,7 +8,7 @@
 
 #include "base/base64.h"
 #include "engine/engine_redact.h"
-#include "result/result_denied.h"
+#include "engine/result/result_denied.h"
 
 static const char *const stream_names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
 
@@ -26,7 +26,7 @@ static void close_event(struct json_writer *writer)
 	text_append_char(writer->text, '\n');
 }
 
-void event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
+void engine_event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer)
 {
 	struct engine_words words;
 
@@ -37,7 +37,7 @@ void event_write_start(const struct plan *plan, const struct observation *seen, 
 	json_close_array(writer);
 	engine_words_write(&words, plan->core.workdir, writer, "workdir");
 	engine_words_done(&words);
-	json_write_string(writer, "rung", rung_name(plan->rung));
+	json_write_string(writer, "rung", plan_rung_name(plan->rung));
 	result_write_enforced(plan, seen, writer);
 	result_write_missing(plan, seen, writer);
 	plan_write_limits(&plan->limits, writer, "limits");
@@ -45,7 +45,7 @@ void event_write_start(const struct plan *plan, const struct observation *seen, 
 		result_write_published(&seen->network, writer);
 }
 
-void event_write_question(const struct net_question *question, struct json_writer *writer)
+void engine_event_write_question(const struct net_question *question, struct json_writer *writer)
 {
 	static const char *const places[] = {
 		[NET_PLACE_PUBLIC] = "public", [NET_PLACE_PRIVATE] = "private", [NET_PLACE_HOST] = "host"};
@@ -65,13 +65,13 @@ void event_write_question(const struct net_question *question, struct json_write
 	json_write_milliseconds(writer, "timeout_ms", question->timeout_ns / 1000);
 }
 
-void event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
-		 const struct observation *seen, struct text *out)
+void engine_event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
+			const struct observation *seen, struct text *out)
 {
 	struct json_writer writer = {.text = out};
 
 	open_event(events, &writer, "start", elapsed_us);
-	event_write_start(plan, seen, &writer);
+	engine_event_write_start(plan, seen, &writer);
 	close_event(&writer);
 }
 
@@ -102,26 +102,26 @@ static void write_output(void *owner, enum stream_index stream, const char *byte
 	close_event(&writer);
 }
 
-void event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, const void *bytes,
-		  size_t len, struct text *out)
+void engine_event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, const void *bytes,
+			 size_t len, struct text *out)
 {
 	struct piece_target target = {events, elapsed_us, out};
 
-	if (pieces_feed(&events->pieces, stream, bytes, len, write_output, &target) < 0)
+	if (engine_pieces_feed(&events->pieces, stream, bytes, len, write_output, &target) < 0)
 		out->has_failed = true;
 }
 
-void event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
-		      struct text *out)
+void engine_event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
+			     struct text *out)
 {
 	struct piece_target target = {events, elapsed_us, out};
 
 	/* As bytes, what was cut is still exact; as text, half a character is nothing. */
-	pieces_end(&events->pieces, stream, is_cut && !events->has_bytes, write_output, &target);
+	engine_pieces_end(&events->pieces, stream, is_cut && !events->has_bytes, write_output, &target);
 }
 
-void event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_name name, const struct limit_hit *hit,
-		 struct text *out)
+void engine_event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_name name,
+			const struct limit_hit *hit, struct text *out)
 {
 	struct json_writer writer = {.text = out};
 
@@ -130,18 +130,18 @@ void event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_na
 	close_event(&writer);
 }
 
-void event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
-		    struct text *out)
+void engine_event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
+			   struct text *out)
 {
 	struct json_writer writer = {.text = out};
 
 	open_event(events, &writer, "ask", elapsed_us);
-	event_write_question(question, &writer);
+	engine_event_write_question(question, &writer);
 	close_event(&writer);
 }
 
-void event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
-		  const struct denial *denial, struct text *out)
+void engine_event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
+			 const struct denial *denial, struct text *out)
 {
 	struct json_writer writer = {.text = out};
 
@@ -150,8 +150,8 @@ void event_denied(struct event_stream *events, uint64_t elapsed_us, const struct
 	close_event(&writer);
 }
 
-void event_result(struct event_stream *events, uint64_t elapsed_us, const struct result_source *source,
-		  struct text *out)
+void engine_event_result(struct event_stream *events, uint64_t elapsed_us, const struct result_source *source,
+			 struct text *out)
 {
 	struct json_writer writer = {.text = out};
 

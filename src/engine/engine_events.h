@@ -6,7 +6,7 @@
 #define BELLJAR_ENGINE_ENGINE_EVENTS_H
 
 #include "engine/engine_pieces.h"
-#include "result/result.h"
+#include "engine/result/result.h"
 
 struct event_stream {
 	uint64_t sequence;
@@ -15,28 +15,28 @@ struct event_stream {
 };
 
 /* The members that say what the command was started as. */
-void event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
+void engine_event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 
 /* The members of a question: what is asked, and by which rule it would be allowed. */
-void event_write_question(const struct net_question *question, struct json_writer *writer);
+void engine_event_write_question(const struct net_question *question, struct json_writer *writer);
 
 /* Each appends whole lines to @out. @elapsed_us counts from the beginning of the run. */
-void event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
-		 const struct observation *seen, struct text *out);
-void event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, const void *bytes,
-		  size_t len, struct text *out);
+void engine_event_start(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
+			const struct observation *seen, struct text *out);
+void engine_event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, const void *bytes,
+			 size_t len, struct text *out);
 /* The stream has ended, or was cut by the cap (@is_cut: then half a character is dropped). */
-void event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
-		      struct text *out);
+void engine_event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
+			     struct text *out);
 /* Somebody is asked, and a connection waits for the answer. */
-void event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
-		    struct text *out);
+void engine_event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
+			   struct text *out);
 /* Something was refused for the first time. */
-void event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
-		  const struct denial *denial, struct text *out);
-void event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_name name, const struct limit_hit *hit,
-		 struct text *out);
-void event_result(struct event_stream *events, uint64_t elapsed_us, const struct result_source *source,
-		  struct text *out);
+void engine_event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
+			 const struct denial *denial, struct text *out);
+void engine_event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_name name,
+			const struct limit_hit *hit, struct text *out);
+void engine_event_result(struct event_stream *events, uint64_t elapsed_us, const struct result_source *source,
+			 struct text *out);
 
 #endif

@@ -83,7 +83,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 	if ((step->kind == STEP_COPY || (step->flags & STEP_FOLLOW && seen->error.errno_value == ESTALE)) &&
 	    !host->has_unsteady_etc) {
 		host->has_unsteady_etc = true;
-		return host_survey_etc(host) == 0;
+		return survey_etc_files(host) == 0;
 	}
 	/* As the workdir of root's jar would be, if it were bound. */
 	if (step->kind == STEP_OVERLAY && step->flags & STEP_ID_MAPPED && may_lack_maps(host)) {
@@ -109,7 +109,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		return true;
 	}
 	/* A kernel too old for one of the calls, or a filter around us that knows it not, cannot carry the rung at all. */
-	if ((step_rows[step->kind].traits & STEP_NEEDS_USERNS || seen->error.errno_value == ENOSYS) &&
+	if ((inside_step_rows[step->kind].traits & STEP_NEEDS_USERNS || seen->error.errno_value == ENOSYS) &&
 	    host->has_user_namespaces) {
 		host->has_user_namespaces = false;
 		return true;
@@ -140,7 +140,7 @@ static const char *hint_for(const struct plan_step *step, int errno_value)
 		return "check the permissions of the path and of the directories above it";
 	if (errno_value == ELOOP)
 		return "a symbolic link is in the way; name the place it leads to";
-	if (step_rows[step->kind].stage == STAGE_ISOLATE)
+	if (inside_step_rows[step->kind].stage == STAGE_ISOLATE)
 		return "`belljar doctor` says what this host can enforce";
 	return NULL;
 }
@@ -154,7 +154,7 @@ void engine_failure_explain(const struct plan *plan, const struct observation *s
 	if (!step || seen->has_started || seen->error.stage != STAGE_ISOLATE)
 		return;
 	plan_describe_step(step, &words);
-	error->stage = step_rows[step->kind].stage;
+	error->stage = inside_step_rows[step->kind].stage;
 	snprintf(error->message, sizeof(error->message), "cannot make the jar: %s: %s", text_string(&words),
 		 strerror(error->errno_value));
 	hint = hint_for(step, error->errno_value);

@@ -5,9 +5,9 @@
 #ifndef BELLJAR_ENGINE_ENGINE_FAILURE_H
 #define BELLJAR_ENGINE_ENGINE_FAILURE_H
 
-#include "host/host.h"
+#include "survey/survey.h"
 #include "plan/plan.h"
-#include "limits/observation.h"
+#include "engine/limits/observation.h"
 
 /* True if the failure shows that a fact about the host is wrong; it is then put right in @host. */
 bool engine_failure_corrects_host(const struct plan *plan, const struct observation *seen, struct host *host);

@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 
 #include "base/paths.h"
-#include "host/host_paths.h"
-#include "sys/calls.h"
+#include "survey/survey_paths.h"
+#include "base/sys/calls.h"
 
 /* The object is no longer where it was. A new one may have got its number, so that looking there shows no difference. */
 #define GONE_EVENTS (IN_MOVE_SELF | IN_DELETE_SELF | IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW)
@@ -68,7 +68,7 @@ static int add_item(struct engine_guard *guard, const struct host *host, const s
 
 	if (!root)
 		return 0;
-	fd = host_open_top(root);
+	fd = survey_open_top(root);
 	if (fd < 0)
 		return fd;
 	item = list_add(&guard->items);
@@ -93,7 +93,7 @@ static int collect(struct engine_guard *guard, const struct host *host, const st
 	for (size_t i = 0; i < host->hidden.count && rc == 0; i++)
 		rc = add_item(guard, host, &host->hidden.items[i]);
 	for (size_t i = 0; i < host->own.count && rc == 0; i++)
-		if (host_written_around(host, policy, host->own.items[i].path))
+		if (survey_written_around(host, policy, host->own.items[i].path))
 			rc = add_item(guard, host, &host->own.items[i]);
 	return rc;
 }

@@ -6,7 +6,7 @@
 #define BELLJAR_ENGINE_ENGINE_GUARD_H
 
 #include "base/loop.h"
-#include "host/host.h"
+#include "survey/survey.h"
 
 /* What something was mounted over, and the shown directory around it. */
 struct guard_item {

@@ -15,8 +15,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "host/host_paths.h"
-#include "sys/calls.h"
+#include "survey/survey_paths.h"
+#include "base/sys/calls.h"
 
 #define READ_BYTES 16384
 /* How often a killed helper is asked for. */
@@ -42,7 +42,7 @@ struct engine_helper {
 
 static void free_helper(struct engine_helper *helper)
 {
-	host_path_done(&helper->top);
+	survey_path_done(&helper->top);
 	text_done(&helper->in);
 	text_done(&helper->out);
 	free(helper);
@@ -283,7 +283,7 @@ void engine_helper_tell(struct engine_helper *helper, enum helper_kind kind, str
 	AUTO_TEXT payload = {0};
 
 	for (size_t i = 0; i < count; i++)
-		pack_number(&payload, numbers[i]);
+		survey_pack_number(&payload, numbers[i]);
 	engine_helper_send(helper, kind, &payload, question);
 }
 
@@ -362,8 +362,8 @@ int engine_project_open(struct engine_project *project, struct engine_helpers *h
 		return rc;
 	project->helper = engine_helper_hold(helper);
 	project->number = engine_helper_number(helper);
-	pack_number(&payload, project->number);
-	host_pack_project(&payload, host);
+	survey_pack_number(&payload, project->number);
+	survey_pack_project(&payload, host);
 	if (text_failed(&payload)) {
 		engine_project_close(project);
 		return -ENOMEM;

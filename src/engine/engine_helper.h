@@ -10,8 +10,8 @@
 #define BELLJAR_ENGINE_ENGINE_HELPER_H
 
 #include "base/loop.h"
-#include "host/host_pack.h"
-#include "reap/reap.h"
+#include "survey/survey_pack.h"
+#include "base/reap/reap.h"
 
 struct engine_helper;
 

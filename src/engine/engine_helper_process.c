@@ -3,7 +3,7 @@
  * engine/engine_helper_process.c - the process that searches: its walls, what it remembers, and what it answers
  *
  * It reads what hostile commands wrote. A process that such a file took over could read what the caller can read, and say
- * wrong things to the engine, which believes little (host_pack.c). It can write to no file, start no program, reach no other process
+ * wrong things to the engine, which believes little (survey_pack.c). It can write to no file, start no program, reach no other process
  * and no network: Landlock and seccomp forbid it, and root's has one capability, to read.
  */
 #include <errno.h>
@@ -19,13 +19,13 @@
 #include "base/helper.h"
 #include "base/processor.h"
 #include "engine/engine_helper.h"
-#include "host/host_nested.h"
-#include "host/host_paths.h"
-#include "host/host_trees.h"
-#include "host/host_watch.h"
+#include "survey/survey_nested.h"
+#include "survey/survey_paths.h"
+#include "survey/survey_trees.h"
+#include "survey/survey_watch.h"
 #include "plan/plan_landlock.h"
-#include "plan/seccomp_compile.h"
-#include "sys/calls.h"
+#include "plan/seccomp/seccomp_compile.h"
+#include "base/sys/calls.h"
 
 #define SOCKET_FD 3
 #define READ_BYTES 16384
@@ -100,8 +100,8 @@ static int leave_writing(void)
 {
 	static const uint64_t kept =
 		SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_READ_DIR | SYS_LANDLOCK_TRUNCATE | SYS_LANDLOCK_IOCTL_DEV;
-	int abi = host_landlock_abi();
-	uint64_t rights = landlock_rights_of_abi(abi) & ~kept;
+	int abi = survey_landlock_abi();
+	uint64_t rights = plan_landlock_rights_of_abi(abi) & ~kept;
 	AUTO_CLOSE int ruleset_fd = -1;
 
 	if (!abi)
@@ -216,8 +216,8 @@ static void forget_project(struct helper *helper, uint64_t number)
 		if (project->number != number)
 			continue;
 		helper->projects.items[i] = helper->projects.items[--helper->projects.count];
-		host_trees_done(&project->trees);
-		host_done(&project->host);
+		survey_trees_done(&project->trees);
+		survey_done(&project->host);
 		free(project);
 		return;
 	}
@@ -231,7 +231,7 @@ static void forget_baseline(struct helper *helper, uint64_t number)
 		if (baseline->number != number)
 			continue;
 		helper->baselines.items[i] = helper->baselines.items[--helper->baselines.count];
-		host_watch_done(&baseline->before);
+		survey_watch_done(&baseline->before);
 		free(baseline);
 		return;
 	}
@@ -271,8 +271,8 @@ static void hear_project(struct helper *helper, struct unpack *from)
 	struct known_project *project = calloc(1, sizeof(*project)), **place = NULL;
 
 	if (project) {
-		project->number = unpack_number(from);
-		place = host_unpack_project(from, &project->host) == 0 ? list_add(&helper->projects) : NULL;
+		project->number = survey_unpack_number(from);
+		place = survey_unpack_project(from, &project->host) == 0 ? list_add(&helper->projects) : NULL;
 	}
 	/* Without facts nothing can be answered. */
 	if (!place)
@@ -282,33 +282,33 @@ static void hear_project(struct helper *helper, struct unpack *from)
 
 static void hear_look(struct helper *helper, struct unpack *from, uint64_t question)
 {
-	struct known_project *project = find_project(helper, unpack_number(from));
-	struct baseline *baseline = project ? add_baseline(helper, unpack_number(from)) : NULL;
+	struct known_project *project = find_project(helper, survey_unpack_number(from));
+	struct baseline *baseline = project ? add_baseline(helper, survey_unpack_number(from)) : NULL;
 	struct host_path_list pinned = {0};
 	AUTO_TEXT payload = {0};
 	int rc = -ENOMEM;
 
 	if (baseline) {
-		rc = host_watch(&project->host, host_settled_ns(), &baseline->before, question ? &pinned : NULL);
-		host_moment_now(&baseline->moment);
+		rc = survey_watch(&project->host, survey_settled_ns(), &baseline->before, question ? &pinned : NULL);
+		survey_moment_now(&baseline->moment);
 	}
-	pack_number(&payload, (uint64_t)-rc);
+	survey_pack_number(&payload, (uint64_t)-rc);
 	if (rc == 0)
-		host_pack_protected(&payload, &baseline->before, &pinned);
-	host_path_list_done(&pinned);
+		survey_pack_protected(&payload, &baseline->before, &pinned);
+	survey_path_list_done(&pinned);
 	answer(question, &payload);
 }
 
 static void open_trees(struct helper *helper, struct known_project *project)
 {
-	host_trees_done(&project->trees);
-	host_trees_open(&project->trees, &project->host, &helper->kept);
+	survey_trees_done(&project->trees);
+	survey_trees_open(&project->trees, &project->host, &helper->kept);
 	helper->is_growing = true;
 }
 
 static void hear_grow(struct helper *helper, struct unpack *from)
 {
-	struct known_project *project = find_project(helper, unpack_number(from));
+	struct known_project *project = find_project(helper, survey_unpack_number(from));
 
 	if (!project)
 		return;
@@ -326,24 +326,24 @@ static void search(struct known_project *project, struct risky_request *request,
 	request->trees = project->trees.items;
 	request->tree_count = project->trees.count;
 	if (next)
-		host_moment_now(&next->moment);
-	host_look_begin(&look, request, risky);
-	while (host_look_go(&look, SIZE_MAX, risky))
+		survey_moment_now(&next->moment);
+	survey_look_begin(&look, request, risky);
+	while (survey_look_go(&look, SIZE_MAX, risky))
 		;
 	if (next) {
 		next->before = look.now;
 		look.now = (struct watch_list){0};
 	}
-	host_look_end(&look);
+	survey_look_end(&look);
 }
 
 static void hear_search(struct helper *helper, struct unpack *from, uint64_t question)
 {
-	struct known_project *project = find_project(helper, unpack_number(from));
-	const struct baseline *baseline = baseline_of(helper, unpack_number(from));
-	struct baseline *next = project ? add_baseline(helper, unpack_number(from)) : NULL;
-	struct risky_request request = {.was_protected = unpack_number(from)};
-	bool is_last = unpack_number(from);
+	struct known_project *project = find_project(helper, survey_unpack_number(from));
+	const struct baseline *baseline = baseline_of(helper, survey_unpack_number(from));
+	struct baseline *next = project ? add_baseline(helper, survey_unpack_number(from)) : NULL;
+	struct risky_request request = {.was_protected = survey_unpack_number(from)};
+	bool is_last = survey_unpack_number(from);
 	struct risky_list risky = {0};
 	AUTO_TEXT payload = {0};
 
@@ -357,12 +357,12 @@ static void hear_search(struct helper *helper, struct unpack *from, uint64_t que
 		risky.unsearched = RISKY_IS_LOST;
 	}
 	helper->is_growing = true;
-	host_pack_risky(&payload, &risky);
+	survey_pack_risky(&payload, &risky);
 	answer(question, &payload);
 	/* It ends while the engine reads the answer. */
 	if (is_last)
 		_exit(0);
-	host_risky_done(&risky);
+	survey_risky_done(&risky);
 }
 
 static void hear(struct helper *helper, const struct helper_header *header, const char *payload)
@@ -375,13 +375,13 @@ static void hear(struct helper *helper, const struct helper_header *header, cons
 		hear_project(helper, &from);
 		break;
 	case HELPER_FORGET_PROJECT:
-		forget_project(helper, unpack_number(&from));
+		forget_project(helper, survey_unpack_number(&from));
 		break;
 	case HELPER_LOOK:
 		hear_look(helper, &from, header->question);
 		break;
 	case HELPER_FORGET_BASELINE:
-		forget_baseline(helper, unpack_number(&from));
+		forget_baseline(helper, survey_unpack_number(&from));
 		break;
 	case HELPER_GROW:
 		hear_grow(helper, &from);
@@ -438,7 +438,7 @@ static void wait_or_grow(struct helper *helper)
 	if (ppoll(&socket, 1, helper->is_growing ? &timeout : NULL, NULL) != 0)
 		read_some(helper);
 	else if (helper->is_growing)
-		helper->is_growing = host_trees_grow(&helper->kept, TREES_STEP);
+		helper->is_growing = survey_trees_grow(&helper->kept, TREES_STEP);
 }
 
 void engine_helper_main(int socket_fd, pid_t engine_pid)

@@ -15,19 +15,19 @@
 
 #include "engine/engine_failure.h"
 #include "engine/engine_redact.h"
-#include "host/host_match.h"
-#include "host/host_watch.h"
-#include "session/session.h"
-#include "sys/calls.h"
+#include "survey/survey_match.h"
+#include "survey/survey_watch.h"
+#include "engine/jar/jar.h"
+#include "base/sys/calls.h"
 
 static void job_begin(struct job *job);
 
-const struct plan *job_plan(const struct job *job)
+const struct plan *engine_job_plan(const struct job *job)
 {
 	return job->launch.has_plan ? &job->launch.plan : NULL;
 }
 
-const struct observation *job_seen(const struct job *job)
+const struct observation *engine_job_seen(const struct job *job)
 {
 	return job->run ? run_observation(job->run) : NULL;
 }
@@ -37,11 +37,11 @@ static const struct engine_workspaces *workspaces_of(const struct job *job)
 	return job->jar.session ? job->jar.workspaces : &job->launch.workspaces;
 }
 
-struct result_source job_result(const struct job *job)
+struct result_source engine_job_result(const struct job *job)
 {
 	return (struct result_source){
-		.plan = job_plan(job),
-		.seen = job_seen(job),
+		.plan = engine_job_plan(job),
+		.seen = engine_job_seen(job),
 		.error = &job->launch.error,
 		.capture = job->run ? run_capture(job->run) : NULL,
 		.risky = &job->search.risky,
@@ -60,7 +60,7 @@ static void job_on_searched(void *owner)
 {
 	struct job *job = owner;
 
-	host_find_unhidden(host_of(job), &job->search.risky);
+	survey_find_unhidden(host_of(job), &job->search.risky);
 	engine_workspaces_look(job->jar.session ? job->jar.workspaces : &job->launch.workspaces, !job->jar.is_kept);
 	engine_redact_error(job->launch.policy, job->launch.environment, run_error(job->run));
 	job->is_over = true;
@@ -73,7 +73,7 @@ static void job_on_searched(void *owner)
  */
 static void job_check_own(struct job *job)
 {
-	const char *changed = host_own_changed(host_of(job), job->launch.policy, &job->own);
+	const char *changed = survey_own_changed(host_of(job), job->launch.policy, &job->own);
 	struct error error = {0};
 
 	if (!changed)
@@ -106,7 +106,7 @@ static void job_begin_late(struct job *job)
 {
 	struct launch *launch = &job->launch;
 
-	if (!launch->was_empty || !engine_may_leave_risks(&launch->host) || host_is_empty(&launch->host))
+	if (!launch->was_empty || !engine_may_leave_risks(&launch->host) || survey_is_empty(&launch->host))
 		return;
 	if (engine_project_open(&launch->project, launch->helpers, &launch->host) == 0)
 		engine_search_begin(&job->search, &launch->project, engine_baseline_empty(&launch->project));
@@ -128,7 +128,7 @@ static void job_on_later(struct loop_timer *timer)
 	const struct plan *plan = &job->launch.plan;
 	bool is_searching;
 
-	if (job->run && !job->jar.session && launch_is_corrected(&job->launch, job_seen(job))) {
+	if (job->run && !job->jar.session && engine_launch_is_corrected(&job->launch, engine_job_seen(job))) {
 		run_free(job->run);
 		job->run = NULL;
 		job_begin(job);
@@ -144,7 +144,7 @@ static void job_on_later(struct loop_timer *timer)
 	is_searching = job->search.baseline;
 	if (is_searching)
 		job_search(job);
-	engine_failure_explain(plan, job_seen(job), run_error(job->run));
+	engine_failure_explain(plan, engine_job_seen(job), run_error(job->run));
 	job_check_own(job);
 	job_check_guard(job);
 	if (!is_searching)
@@ -164,7 +164,8 @@ static void job_on_done(void *owner, struct run *run)
 
 /* --- the beginning ------------------------------------------------------------------------------------------ */
 
-int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error)
+int engine_job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string,
+			   struct error *error)
 {
 	int rc = 0;
 
@@ -232,7 +233,7 @@ static int job_start_in_jar(struct job *job)
 	/* A call is a fork of the jar's own program. */
 	if (plan_is_for_calls(job->jar.plan))
 		launch->request.argv = &job->jar.plan->core.argv;
-	launch->request.runs_beside = session_run_count(job->jar.session);
+	launch->request.runs_beside = jar_run_count(job->jar.session);
 	rc = plan_compile_run(&launch->plan, job->jar.plan, launch->policy, &job->joined_host, &launch->request,
 			      &launch->error);
 	launch->has_plan = rc == 0;
@@ -250,7 +251,7 @@ static int job_start_own_jar(struct job *job)
 	engine_guard_close(&job->guard);
 	rc = engine_guard_open(&job->guard, job->loop, &launch->host, launch->policy, job_on_lifted, job,
 			       &launch->error);
-	return rc < 0 ? rc : launch_start(launch, job_start_run, job);
+	return rc < 0 ? rc : engine_launch_start(launch, job_start_run, job);
 }
 
 static void job_begin(struct job *job)
@@ -308,7 +309,7 @@ static void job_on_surveyed(void *owner, int rc)
 	}
 	if (job->choose)
 		job->choose(job);
-	host_own_look(host_of(job), job->launch.policy, &job->own);
+	survey_own_look(host_of(job), job->launch.policy, &job->own);
 	job_go_on(job);
 }
 
@@ -328,12 +329,12 @@ static void job_wait_for_look(struct job *job)
 		job->search.baseline = engine_baseline_hold(job->jar.baseline);
 	if (job->search.baseline)
 		engine_helper_tell(job->search.baseline->helper, HELPER_SYNC, &job->question, NULL, 0);
-	host_own_look(host_of(job), job->launch.policy, &job->own);
+	survey_own_look(host_of(job), job->launch.policy, &job->own);
 	if (!job->search.baseline)
 		job_go_on(job);
 }
 
-void job_start(struct job *job)
+void engine_job_start(struct job *job)
 {
 	job->launch.request = (struct plan_request){
 		.argv = &job->argv,
@@ -347,10 +348,10 @@ void job_start(struct job *job)
 	else if (job->jar.session)
 		job_wait_for_look(job);
 	else
-		launch_survey_soon(&job->launch, job_on_surveyed, job);
+		engine_launch_survey_soon(&job->launch, job_on_surveyed, job);
 }
 
-void job_done(struct job *job)
+void engine_job_done(struct job *job)
 {
 	loop_disarm(&job->later);
 	engine_question_done(&job->question);
@@ -358,21 +359,21 @@ void job_done(struct job *job)
 	run_free(job->run);
 	job->run = NULL;
 	engine_guard_close(&job->guard);
-	launch_done(&job->launch);
+	engine_launch_done(&job->launch);
 	string_list_done(&job->argv);
-	host_own_marks_done(&job->own);
+	survey_own_marks_done(&job->own);
 }
 
 /* --- meddling with it --------------------------------------------------------------------------------------- */
 
-void job_go(struct job *job)
+void engine_job_go(struct job *job)
 {
 	job->request.is_held = false;
 	if (job->run && !job->is_over)
 		run_go(job->run);
 }
 
-void job_cancel(struct job *job, int signal_number)
+void engine_job_cancel(struct job *job, int signal_number)
 {
 	if (job->run && !job->is_over)
 		run_cancel(job->run, signal_number);
@@ -382,13 +383,13 @@ void job_cancel(struct job *job, int signal_number)
 	}
 }
 
-void job_kill(struct job *job)
+void engine_job_kill(struct job *job)
 {
-	job_cancel(job, SIGKILL);
-	job_cancel(job, SIGKILL); /* the second one does not wait for the grace */
+	engine_job_cancel(job, SIGKILL);
+	engine_job_cancel(job, SIGKILL); /* the second one does not wait for the grace */
 }
 
-void job_signal(struct job *job, int signal_number)
+void engine_job_signal(struct job *job, int signal_number)
 {
 	if (job->run && !job->is_over)
 		run_signal(job->run, signal_number);
@@ -396,7 +397,7 @@ void job_signal(struct job *job, int signal_number)
 		job->held.signal_number = signal_number;
 }
 
-void job_resize(struct job *job, const struct winsize *window)
+void engine_job_resize(struct job *job, const struct winsize *window)
 {
 	if (job->run)
 		run_resize(job->run, window);
@@ -404,13 +405,13 @@ void job_resize(struct job *job, const struct winsize *window)
 		job->request.window = *window;
 }
 
-void job_answer(struct job *job, uint32_t id, enum net_answer answer)
+void engine_job_answer(struct job *job, uint32_t id, enum net_answer answer)
 {
 	if (job->run)
 		run_answer(job->run, id, answer);
 }
 
-void job_hold_input(struct job *job, bool is_held)
+void engine_job_hold_input(struct job *job, bool is_held)
 {
 	if (job->run && !job->is_over)
 		run_hold_input(job->run, is_held);

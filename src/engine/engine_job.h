@@ -11,9 +11,9 @@
 #include "engine/engine_guard.h"
 #include "engine/engine_launch.h"
 #include "engine/engine_search.h"
-#include "host/host_own.h"
-#include "result/result.h"
-#include "run/run.h"
+#include "survey/survey_own.h"
+#include "engine/result/result.h"
+#include "engine/run/run.h"
 
 /* A jar that stands already, for a job to run in. All borrowed; must outlive the job. */
 struct job_jar {
@@ -22,8 +22,8 @@ struct job_jar {
 	const struct host *host;
 	struct engine_workspaces *workspaces;
 	const struct engine_project *project; /* of the jar; NULL: the job has one of its own */
-	struct engine_baseline
-		*baseline; /* what the search compares with; NULL: what the job's survey found. Held by job_start() */
+	struct engine_baseline *
+		baseline; /* what the search compares with; NULL: what the job's survey found. Held by engine_job_start() */
 	struct engine_guard *guard;
 	bool is_kept; /* other jobs may follow */
 };
@@ -38,10 +38,10 @@ struct job_held {
 struct job {
 	/* --- filled in by the door --- */
 	struct loop *loop;
-	struct launch launch; /* its first part; job_start() fills in its plan_request */
+	struct launch launch; /* its first part; engine_job_start() fills in its plan_request */
 	/*
 	 * Where the streams go, and who hears of them; descriptors are borrowed as long as the job lives. The owner that the
-	 * listener's functions get is the job. `plan`, `jar` and the listener's `owner` and `done` are left to job_start().
+	 * listener's functions get is the job. `plan`, `jar` and the listener's `owner` and `done` are left to engine_job_start().
 	 */
 	struct run_request request;
 	const char *input_name; /* as in struct plan_request */
@@ -65,26 +65,27 @@ struct job {
 };
 
 /* Set the words of the command: "/bin/sh -c" before a string for the shell. */
-int job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string, struct error *error);
+int engine_job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string,
+			   struct error *error);
 /* Begin; over() tells what goes wrong. Where launch.error is set already, that is all that comes of it. */
-void job_start(struct job *job);
-void job_done(struct job *job);
+void engine_job_start(struct job *job);
+void engine_job_done(struct job *job);
 
 /* One that was held has something to do now. */
-void job_go(struct job *job);
-void job_cancel(struct job *job, int signal_number);
+void engine_job_go(struct job *job);
+void engine_job_cancel(struct job *job, int signal_number);
 /* At once, without a grace. */
-void job_kill(struct job *job);
-void job_signal(struct job *job, int signal_number);
+void engine_job_kill(struct job *job);
+void engine_job_signal(struct job *job, int signal_number);
 /* As run_answer(), run_hold_input(). */
-void job_answer(struct job *job, uint32_t id, enum net_answer answer);
-void job_hold_input(struct job *job, bool is_held);
-void job_resize(struct job *job, const struct winsize *window);
+void engine_job_answer(struct job *job, uint32_t id, enum net_answer answer);
+void engine_job_hold_input(struct job *job, bool is_held);
+void engine_job_resize(struct job *job, const struct winsize *window);
 
 /* NULL: it never came to a plan, to a run. */
-const struct plan *job_plan(const struct job *job);
-const struct observation *job_seen(const struct job *job);
+const struct plan *engine_job_plan(const struct job *job);
+const struct observation *engine_job_seen(const struct job *job);
 /* Everything about streams is left for the door to fill in, but for the capture. */
-struct result_source job_result(const struct job *job);
+struct result_source engine_job_result(const struct job *job);
 
 #endif

@@ -9,11 +9,11 @@
 
 #include "engine/engine_failure.h"
 #include "engine/engine_secrets.h"
-#include "host/host_cgroup.h"
-#include "host/host_ids.h"
-#include "host/host_watch.h"
+#include "survey/survey_cgroup.h"
+#include "survey/survey_ids.h"
+#include "survey/survey_watch.h"
 #include "plan/plan_test.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 static void limit_rung(const struct launch *launch, struct host *host)
 {
@@ -28,7 +28,7 @@ static void limit_rung(const struct launch *launch, struct host *host)
 /* What a plan shows that is only looked at is what the first jar of its kind does. */
 static bool may_use_skeleton(const struct launch *launch)
 {
-	const char *choice = host_variable(launch->environment, "BELLJAR_CACHE");
+	const char *choice = survey_variable(launch->environment, "BELLJAR_CACHE");
 
 	return launch->host.skeletons.kind == PATH_DIRECTORY && launch->host.has_user_namespaces &&
 	       !launch->is_plan_only && !launch->has_no_cache && !(choice && !strcmp(choice, "off"));
@@ -36,17 +36,17 @@ static bool may_use_skeleton(const struct launch *launch)
 
 static int prepare_survey(struct launch *launch)
 {
-	int rc = host_probe(&launch->host, launch->environment, &launch->error);
+	int rc = survey_probe(&launch->host, launch->environment, &launch->error);
 
 	if (rc < 0)
 		return rc;
 	limit_rung(launch, &launch->host);
 	if (launch->host.uid == 0)
-		launch->host.jar_id = host_jar_id(launch->jar_number);
+		launch->host.jar_id = survey_jar_id(launch->jar_number);
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
 	launch->host.prefixes = launch->prefixes;
 	/* What no jar is to see is found first: the survey looks for what must not move above it. */
-	if (engine_skeletons_find(&launch->host) < 0 || engine_workspaces_find(&launch->host, launch->environment) < 0)
+	if (skeletons_find(&launch->host) < 0 || engine_workspaces_find(&launch->host, launch->environment) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->host.has_skeleton = may_use_skeleton(launch);
 	return 0;
@@ -56,7 +56,7 @@ static int look_at_host(struct launch *launch)
 {
 	int rc = prepare_survey(launch);
 
-	return rc < 0 ? rc : host_survey(&launch->host, launch->policy, launch->current_directory, &launch->error);
+	return rc < 0 ? rc : survey_host(&launch->host, launch->policy, launch->current_directory, &launch->error);
 }
 
 static void forget_survey(struct launch *launch)
@@ -67,12 +67,12 @@ static void forget_survey(struct launch *launch)
 	launch->was_empty = false;
 }
 
-int launch_survey(struct launch *launch)
+int engine_launch_survey(struct launch *launch)
 {
 	int rc = look_at_host(launch);
 
 	if (rc == 0 && engine_workspaces_guard(&launch->host, launch->policy, launch->environment)) {
-		host_done(&launch->host);
+		survey_done(&launch->host);
 		rc = look_at_host(launch);
 	}
 	launch->surveyed_ns = sys_monotonic_ns();
@@ -89,10 +89,10 @@ static void on_looked(void *owner, struct unpack *answer)
 			       "the process that searches the work directory ended before it answered");
 		error_hint(&launch->error, "try again");
 	} else {
-		rc = -(int)unpack_number(answer);
+		rc = -(int)survey_unpack_number(answer);
 		if (rc == 0)
-			rc = host_take_protected(answer, &launch->host);
-		rc = host_survey_failed(rc, &launch->error);
+			rc = survey_take_protected(answer, &launch->host);
+		rc = survey_failed(rc, &launch->error);
 	}
 	launch->surveyed_ns = sys_monotonic_ns();
 	launch->surveyed(launch->owner, rc);
@@ -104,11 +104,11 @@ static int survey_with_helper(struct launch *launch)
 	int rc = prepare_survey(launch);
 
 	if (rc == 0)
-		rc = host_survey_writable(&launch->host, launch->policy, launch->current_directory, &launch->error);
+		rc = survey_writable(&launch->host, launch->policy, launch->current_directory, &launch->error);
 	/* Helpers that stay know more than one look tells. */
 	if (rc == 0)
-		launch->was_empty = !launch->helpers->idle_max && host_is_empty(&launch->host);
-	if (rc == 0 && host_is_searched(&launch->host) && !launch->was_empty) {
+		launch->was_empty = !launch->helpers->idle_max && survey_is_empty(&launch->host);
+	if (rc == 0 && survey_is_searched(&launch->host) && !launch->was_empty) {
 		rc = engine_project_open(&launch->project, launch->helpers, &launch->host);
 		if (rc == 0)
 			launch->baseline = engine_baseline_new(&launch->project, &launch->question);
@@ -117,10 +117,10 @@ static int survey_with_helper(struct launch *launch)
 				       "cannot start the process that searches the work directory: %s",
 				       strerror(rc < 0 ? -rc : ENOMEM));
 	}
-	return rc < 0 ? rc : host_survey_rest(&launch->host, launch->policy, &launch->error);
+	return rc < 0 ? rc : survey_rest(&launch->host, launch->policy, &launch->error);
 }
 
-void launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner)
+void engine_launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner)
 {
 	int rc;
 
@@ -131,7 +131,7 @@ void launch_survey_soon(struct launch *launch, launch_surveyed_function *surveye
 	rc = survey_with_helper(launch);
 	if (rc == 0 && engine_workspaces_guard(&launch->host, launch->policy, launch->environment)) {
 		forget_survey(launch);
-		host_done(&launch->host);
+		survey_done(&launch->host);
 		rc = survey_with_helper(launch);
 	}
 	if (rc == 0 && launch->baseline)
@@ -155,7 +155,7 @@ static int compile(struct launch *launch)
 				launch->request.argv ? &launch->request : NULL, &launch->error);
 }
 
-int launch_compile(struct launch *launch)
+int engine_launch_compile(struct launch *launch)
 {
 	int rc;
 
@@ -164,11 +164,11 @@ int launch_compile(struct launch *launch)
 	 * Only now: whoever is handed a jar that stands has no use for it. And again where the host has turned out to give
 	 * less: a cgroup may have to hold what a namespace would have held.
 	 */
-	if (host_survey_cgroups(&launch->host, launch->policy) < 0)
+	if (survey_cgroups(&launch->host, launch->policy) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	/* The jar's own authority is in files that are planned. A plan that lacks something else fails without it. */
 	if (!launch->is_plan_only && launch->host.trust.program && launch->host.trust.source) {
-		rc = vault_make(&launch->vault, &launch->host, launch->policy, &launch->error);
+		rc = engine_vault_make(&launch->vault, &launch->host, launch->policy, &launch->error);
 		if (rc < 0)
 			return rc;
 	}
@@ -193,15 +193,15 @@ int launch_compile(struct launch *launch)
 
 static int compile_with_skeleton(struct launch *launch)
 {
-	int rc = launch_compile(launch);
+	int rc = engine_launch_compile(launch);
 
-	if (rc < 0 || engine_skeleton_open(&launch->skeleton, &launch->host, &launch->plan) == 0)
+	if (rc < 0 || skeleton_open(&launch->skeleton, &launch->host, &launch->plan) == 0)
 		return rc;
 	launch->host.has_skeleton = false;
-	return launch_compile(launch);
+	return engine_launch_compile(launch);
 }
 
-int launch_start(struct launch *launch, launch_start_function *start, void *owner)
+int engine_launch_start(struct launch *launch, launch_start_function *start, void *owner)
 {
 	for (;;) {
 		int rc = engine_workspaces_open(&launch->workspaces, &launch->host, launch->policy, &launch->stores,
@@ -219,7 +219,7 @@ int launch_start(struct launch *launch, launch_start_function *start, void *owne
 	}
 }
 
-bool launch_is_corrected(struct launch *launch, const struct observation *seen)
+bool engine_launch_is_corrected(struct launch *launch, const struct observation *seen)
 {
 	bool had_skeleton = launch->host.has_skeleton;
 
@@ -227,18 +227,18 @@ bool launch_is_corrected(struct launch *launch, const struct observation *seen)
 		return false;
 	if (had_skeleton && !launch->host.has_skeleton && seen->error.errno_value != ESTALE &&
 	    seen->error.errno_value != ENOENT)
-		engine_skeleton_refuse(&launch->skeleton, &launch->host, &launch->plan);
+		skeleton_refuse(&launch->skeleton, &launch->host, &launch->plan);
 	launch->corrections++;
 	return true;
 }
 
-void launch_done(struct launch *launch)
+void engine_launch_done(struct launch *launch)
 {
 	forget_survey(launch);
 	forget_plan(launch);
-	engine_skeleton_close(&launch->skeleton);
-	vault_done(&launch->vault);
+	skeleton_close(&launch->skeleton);
+	engine_vault_done(&launch->vault);
 	engine_workspaces_close(&launch->workspaces);
 	string_list_done(&launch->stores);
-	host_done(&launch->host);
+	survey_done(&launch->host);
 }

@@ -10,11 +10,11 @@
 #define BELLJAR_ENGINE_ENGINE_LAUNCH_H
 
 #include "engine/engine_search.h"
-#include "engine/engine_skeleton.h"
+#include "engine/skeleton/skeleton.h"
 #include "engine/engine_vault.h"
 #include "engine/engine_workspace.h"
 #include "plan/plan.h"
-#include "limits/observation.h"
+#include "engine/limits/observation.h"
 
 /* Start what launch->plan says: 0, or a negative errno with launch->error set, and nothing running. */
 struct launch;
@@ -37,7 +37,7 @@ struct launch {
 	bool is_plan_only;              /* nothing will be started */
 	struct string_list stores;      /* ids of those to go on with; owned. Else as the policy says */
 	bool has_no_cache;              /* the jar makes its root itself */
-	struct engine_helpers *helpers; /* for launch_survey_soon() */
+	struct engine_helpers *helpers; /* for engine_launch_survey_soon() */
 	/* results */
 	struct host host;
 	struct engine_workspaces workspaces; /* of the layers in the plan */
@@ -57,14 +57,14 @@ struct launch {
 };
 
 /* Look at the host, in this process: for a plan that is only looked at. 0 or a negative errno, with launch->error set. */
-int launch_survey(struct launch *launch);
+int engine_launch_survey(struct launch *launch);
 /* The same with a helper that finds what is protected. @surveyed is called at once or from within the loop. */
-void launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner);
+void engine_launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner);
 /* Plan and start, with fewer facts each time that starting shows one to be wrong. */
-int launch_start(struct launch *launch, launch_start_function *start, void *owner);
-/* It was started and failed. True if that corrects the facts: free what was started, then launch_start() again. */
-bool launch_is_corrected(struct launch *launch, const struct observation *seen);
-int launch_compile(struct launch *launch);
-void launch_done(struct launch *launch);
+int engine_launch_start(struct launch *launch, launch_start_function *start, void *owner);
+/* It was started and failed. True if that corrects the facts: free what was started, then engine_launch_start() again. */
+bool engine_launch_is_corrected(struct launch *launch, const struct observation *seen);
+int engine_launch_compile(struct launch *launch);
+void engine_launch_done(struct launch *launch);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 /* A run that a limit ended, and a reader that takes nothing: after this long the rest is dropped. */
 #define FLUSH_STALL_NS 1000000000ULL
@@ -23,10 +23,10 @@ static void close_ended(struct engine_outlets *outlets, enum stream_index stream
 {
 	struct outlet *outlet = &outlets->items[stream];
 
-	if (!outlets->is_ending[stream] || !outlets->is_open[stream] || !outlet_is_empty(outlet))
+	if (!outlets->is_ending[stream] || !outlets->is_open[stream] || !run_outlet_is_empty(outlet))
 		return;
 	outlets->is_open[stream] = false;
-	outlet_done(outlet);
+	run_outlet_done(outlet);
 	close_fd(&outlets->sinks[stream]);
 }
 
@@ -41,7 +41,7 @@ static void outlets_on_outlet(struct outlet *outlet)
 	else if (outlet->lost_error)
 		error_set(&job->launch.error, STAGE_OUTPUT, outlet->lost_error, "cannot write the result: %s",
 			  strerror(outlet->lost_error));
-	for (int i = 0; i < STREAM_COUNT && job->run && !job->is_over && !outlet_is_full(outlet); i++)
+	for (int i = 0; i < STREAM_COUNT && job->run && !job->is_over && !run_outlet_is_full(outlet); i++)
 		if (outlet_of(outlets, (enum stream_index)i) == outlet)
 			run_resume(job->run, (enum stream_index)i);
 	close_ended(outlets, stream);
@@ -54,7 +54,8 @@ int engine_outlets_open(struct engine_outlets *outlets, const int fds[STREAM_COU
 	int rc = 0;
 
 	for (int i = 0; i < (outlets->is_shared ? 1 : STREAM_COUNT) && rc == 0; i++) {
-		rc = outlet_open(&outlets->items[i], outlets->loop, fds[i], is_watching, outlets_on_outlet, outlets);
+		rc = run_outlet_open(&outlets->items[i], outlets->loop, fds[i], is_watching, outlets_on_outlet,
+				     outlets);
 		outlets->is_open[i] = rc == 0;
 	}
 	return rc < 0 ? error_set(error, STAGE_ENGINE, -rc, "cannot watch the output: %s", strerror(-rc)) : 0;
@@ -65,15 +66,15 @@ void engine_outlets_done(struct engine_outlets *outlets)
 	loop_disarm(&outlets->stall);
 	for (int i = 0; i < STREAM_COUNT; i++)
 		if (outlets->is_open[i])
-			outlet_done(&outlets->items[i]);
+			run_outlet_done(&outlets->items[i]);
 }
 
 bool engine_outlets_write(struct engine_outlets *outlets, enum stream_index stream, const void *bytes, size_t len)
 {
 	struct outlet *outlet = outlet_of(outlets, stream);
 
-	outlet_write(outlet, bytes, len);
-	return outlet_is_full(outlet);
+	run_outlet_write(outlet, bytes, len);
+	return run_outlet_is_full(outlet);
 }
 
 void engine_outlets_end(struct engine_outlets *outlets, enum stream_index stream)
@@ -86,13 +87,13 @@ void engine_outlets_hold(struct engine_outlets *outlets, bool is_held)
 {
 	for (int i = 0; i < STREAM_COUNT; i++)
 		if (outlets->is_open[i] && (!is_held || isatty(outlets->items[i].borrowed_fd)))
-			outlet_hold(&outlets->items[i], is_held);
+			run_outlet_hold(&outlets->items[i], is_held);
 }
 
 bool engine_outlets_are_empty(const struct engine_outlets *outlets)
 {
 	for (int i = 0; i < STREAM_COUNT; i++)
-		if (outlets->is_open[i] && !outlet_is_empty(&outlets->items[i]))
+		if (outlets->is_open[i] && !run_outlet_is_empty(&outlets->items[i]))
 			return false;
 	return true;
 }

@@ -9,7 +9,7 @@
 #define BELLJAR_ENGINE_ENGINE_OUTLETS_H
 
 #include "engine/engine_job.h"
-#include "run/outlet.h"
+#include "engine/run/outlet.h"
 
 struct engine_outlets {
 	struct job *job;

@@ -9,8 +9,8 @@
 
 #include "base/utf8.h"
 
-int pieces_feed(struct pieces *pieces, enum stream_index stream, const void *bytes, size_t len,
-		pieces_function *function, void *owner)
+int engine_pieces_feed(struct pieces *pieces, enum stream_index stream, const void *bytes, size_t len,
+		       pieces_function *function, void *owner)
 {
 	AUTO_TEXT joined = {0};
 	const char *from = bytes;
@@ -38,8 +38,8 @@ int pieces_feed(struct pieces *pieces, enum stream_index stream, const void *byt
 	return 0;
 }
 
-void pieces_end(struct pieces *pieces, enum stream_index stream, bool is_dropped, pieces_function *function,
-		void *owner)
+void engine_pieces_end(struct pieces *pieces, enum stream_index stream, bool is_dropped, pieces_function *function,
+		       void *owner)
 {
 	size_t len = pieces->carry_len[stream];
 

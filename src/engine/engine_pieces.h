@@ -5,7 +5,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_PIECES_H
 #define BELLJAR_ENGINE_ENGINE_PIECES_H
 
-#include "run/capture.h"
+#include "engine/run/capture.h"
 
 /* A character at the end of what has arrived may not be complete; it waits for the rest. */
 #define PIECES_CARRY_MAX 3
@@ -20,10 +20,10 @@ struct pieces {
 typedef void pieces_function(void *owner, enum stream_index stream, const char *bytes, size_t len);
 
 /* 0 or -ENOMEM. */
-int pieces_feed(struct pieces *pieces, enum stream_index stream, const void *bytes, size_t len,
-		pieces_function *function, void *owner);
+int engine_pieces_feed(struct pieces *pieces, enum stream_index stream, const void *bytes, size_t len,
+		       pieces_function *function, void *owner);
 /* Nothing more comes: half a character is dropped, or is a piece of its own. */
-void pieces_end(struct pieces *pieces, enum stream_index stream, bool is_dropped, pieces_function *function,
-		void *owner);
+void engine_pieces_end(struct pieces *pieces, enum stream_index stream, bool is_dropped, pieces_function *function,
+		       void *owner);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/json_write.h"
 #include "engine/engine.h"
-#include "redact/redact.h"
+#include "base/redact/redact.h"
 
 static void init(struct engine_words *words, const struct string_list *secrets, bool has_shapes, struct error *error)
 {

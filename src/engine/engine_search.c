@@ -9,7 +9,7 @@
 bool engine_may_leave_risks(const struct host *host)
 {
 	/* Under a layer the command writes to no file of the host's: what changes there meanwhile is other programs' work. */
-	return host_is_searched(host) && !(host->has_workdir_layer && !host->mounts.count);
+	return survey_is_searched(host) && !(host->has_workdir_layer && !host->mounts.count);
 }
 
 /* --- what to compare with ----------------------------------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void on_found(void *owner, struct unpack *answer)
 {
 	struct engine_search *search = owner;
 
-	if (!answer || host_unpack_risky(answer, &search->risky) < 0)
+	if (!answer || survey_unpack_risky(answer, &search->risky) < 0)
 		search->risky.unsearched = RISKY_IS_LOST;
 	if (search->risky.unsearched == RISKY_IS_LOST) {
 		engine_baseline_release(search->next);
@@ -105,6 +105,6 @@ void engine_search_done(struct engine_search *search)
 	engine_question_done(&search->question);
 	engine_baseline_release(search->baseline);
 	engine_baseline_release(search->next);
-	host_risky_done(&search->risky);
+	survey_risky_done(&search->risky);
 	*search = (struct engine_search){0};
 }

@@ -8,7 +8,7 @@
 #define BELLJAR_ENGINE_ENGINE_SEARCH_H
 
 #include "engine/engine_helper.h"
-#include "host/host_risky.h"
+#include "survey/survey_risky.h"
 
 /* What a search compares with: the helper remembers it. */
 struct engine_baseline {
@@ -22,7 +22,7 @@ struct engine_baseline {
  * @project is none.
  */
 struct engine_baseline *engine_baseline_new(const struct engine_project *project, struct engine_question *question);
-/* The same where nothing was there before the run (host_is_empty()): the helper need not have looked. */
+/* The same where nothing was there before the run (survey_is_empty()): the helper need not have looked. */
 struct engine_baseline *engine_baseline_empty(const struct engine_project *project);
 struct engine_baseline *engine_baseline_hold(struct engine_baseline *baseline);
 /* Accepts NULL. */

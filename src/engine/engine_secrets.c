@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "host/host_paths.h"
-#include "plan/plan_explain.h"
+#include "survey/survey_paths.h"
+#include "plan/explain/plan_explain.h"
 #include "policy/net_secrets.h"
 
 #define HINT "keep the file where no jar shows it, such as ~/.config/keys, or name a variable with from_env"
@@ -64,7 +64,7 @@ static int check(const struct plan *plan, const struct host *host, const struct 
 	size_t count;
 
 	for (size_t i = 0; i < file->links.count; i++) {
-		place = host_written_around(host, policy, file->links.items[i]);
+		place = survey_written_around(host, policy, file->links.items[i]);
 		if (place)
 			return refuse(error, secret, "a link on the way to it is in", place);
 	}
@@ -95,12 +95,12 @@ int engine_secrets_check(const struct plan *plan, const struct host *host, const
 
 		if (net_secret_parse(policy->secrets.items[i], &secret, &refusal) < 0 || !secret.is_file)
 			continue;
-		rc = host_look_through(&file, secret.source);
+		rc = survey_look_through(&file, secret.source);
 		if (rc == 0)
 			rc = check(plan, host, policy, &secret, &file, error);
 		else
 			rc = error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-		host_path_done(&file);
+		survey_path_done(&file);
 	}
 	return rc;
 }

@@ -18,8 +18,8 @@
 #include <sys/sysmacros.h>
 
 #include "base/paths.h"
-#include "host/host_paths.h"
-#include "sys/calls.h"
+#include "survey/survey_paths.h"
+#include "base/sys/calls.h"
 
 /* Not waiting for a writer: a FIFO must not hang the call before any limit holds. */
 #define INPUT_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
@@ -44,7 +44,7 @@ static int open_named(const struct engine_request *request, struct host_path *fo
 		     name[0] == '/' ? "" : "/", name) >= (int)sizeof(path))
 		return error_set(error, STAGE_FILES, ENAMETOOLONG, "cannot read standard input from '%s': %s", name,
 				 strerror(ENAMETOOLONG));
-	if (host_look_through(found, path) < 0)
+	if (survey_look_through(found, path) < 0)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (!found->error)
 		fd = sys_openat2(AT_FDCWD, found->path, INPUT_FLAGS, 0, SYS_RESOLVE_NO_SYMLINKS);
@@ -65,7 +65,7 @@ static bool is_null_device(const struct stat *status)
 int engine_input_open(const struct engine_request *request, struct engine_input *out, struct error *error)
 {
 	AUTO_CLOSE int opened = -1;
-	AUTO(host_path_done) struct host_path found = {0};
+	AUTO(survey_path_done) struct host_path found = {0};
 	struct stat status;
 	int fd = request->stdin_fd;
 	bool is_direct;
@@ -97,5 +97,5 @@ int engine_input_open(const struct engine_request *request, struct engine_input 
 void engine_input_done(struct engine_input *input)
 {
 	close_fd(&input->opened_fd);
-	host_path_done(&input->found);
+	survey_path_done(&input->found);
 }

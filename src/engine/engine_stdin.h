@@ -6,7 +6,7 @@
 #define BELLJAR_ENGINE_ENGINE_STDIN_H
 
 #include "engine/engine.h"
-#include "host/host.h"
+#include "survey/survey.h"
 
 struct engine_input {
 	int direct_fd; /* for the command as it is; -1: relayed */

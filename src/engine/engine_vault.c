@@ -17,7 +17,7 @@
 #include "base/json_write.h"
 #include "gate/gate_vault.h"
 #include "policy/net_secrets.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 /* It takes some milliseconds. */
 #define MAKE_MS 10000
@@ -119,7 +119,7 @@ static int write_secrets(struct json_writer *writer, const struct host *host, co
 
 		if (net_secret_parse(policy->secrets.items[i], &secret, &refusal) < 0)
 			return error_set(error, STAGE_POLICY, 0, "secrets: %s", refusal.why);
-		value = secret.is_file ? NULL : host_variable(host->environment, secret.source);
+		value = secret.is_file ? NULL : survey_variable(host->environment, secret.source);
 		if (!secret.is_file && !value) {
 			error_set(error, STAGE_POLICY, ENOENT, "the secret %s: the variable %s is not set", secret.name,
 				  secret.source);
@@ -197,7 +197,7 @@ static int make(struct vault *vault, struct host *host, const struct policy *pol
 		      : 0;
 }
 
-int vault_make(struct vault *vault, struct host *host, const struct policy *policy, struct error *error)
+int engine_vault_make(struct vault *vault, struct host *host, const struct policy *policy, struct error *error)
 {
 	int fds[FILE_COUNT], rc = 0;
 
@@ -225,7 +225,7 @@ int vault_make(struct vault *vault, struct host *host, const struct policy *poli
 	return rc;
 }
 
-void vault_done(struct vault *vault)
+void engine_vault_done(struct vault *vault)
 {
 	if (!vault->is_made)
 		return;

@@ -9,7 +9,7 @@
 #ifndef BELLJAR_ENGINE_ENGINE_VAULT_H
 #define BELLJAR_ENGINE_ENGINE_VAULT_H
 
-#include "host/host.h"
+#include "survey/survey.h"
 
 struct vault {
 	bool is_made;
@@ -18,7 +18,7 @@ struct vault {
 };
 
 /* Fill in host->trust.bundle and .java, and @vault. 0 or a negative errno. */
-int vault_make(struct vault *vault, struct host *host, const struct policy *policy, struct error *error);
-void vault_done(struct vault *vault);
+int engine_vault_make(struct vault *vault, struct host *host, const struct policy *policy, struct error *error);
+void engine_vault_done(struct vault *vault);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * engine/engine_why.c - may a command do this? By which rule, and what is the smallest change?
  *
- * The plan answers (plan/plan_explain.h); here it is made, the host is looked at where the answer depends on it, and the answer is put
+ * The plan answers (plan/explain/plan_explain.h); here it is made, the host is looked at where the answer depends on it, and the answer is put
  * into words or JSON.
  */
 #include "engine/engine_why.h"
@@ -14,9 +14,9 @@
 
 #include "base/paths.h"
 #include "engine/engine_job.h"
-#include "host/host_names.h"
-#include "ledger/ledger_look.h"
-#include "plan/plan_explain.h"
+#include "survey/survey_names.h"
+#include "helper/ledger_look.h"
+#include "plan/explain/plan_explain.h"
 
 /* --- answers ------------------------------------------------------------------------------------------------ */
 
@@ -76,7 +76,7 @@ static struct plan_looker looker_of(const struct engine_request *request)
 	for (char *const *variable = request->environment; variable && *variable; variable++)
 		if (!strncmp(*variable, "HOME=/", 6))
 			home = *variable + 5;
-	return ledger_host(home);
+	return helper_ledger_host(home);
 }
 
 static int explain_path(const struct engine_request *request, const struct plan *plan, const char *path,
@@ -167,16 +167,16 @@ static int make_plan(const struct engine_request *request, struct job *job, stru
 {
 	static char *command[] = {(char *)"true", NULL};
 	struct launch *launch = &job->launch;
-	int rc = job_set_command(job, command, 1, false, &launch->error);
+	int rc = engine_job_set_command(job, command, 1, false, &launch->error);
 
 	launch->request = (struct plan_request){.argv = &job->argv, .is_captured = request->mode == ENGINE_JSON};
 	if (rc == 0)
-		rc = launch_survey(launch);
+		rc = engine_launch_survey(launch);
 	/* A layer is planned, and not made. */
 	if (rc == 0 && engine_workspaces_pretend(&launch->host, launch->environment) < 0)
 		rc = error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	if (rc == 0)
-		rc = launch_compile(launch);
+		rc = engine_launch_compile(launch);
 	if (rc < 0)
 		*error = launch->error;
 	return rc;
@@ -192,7 +192,7 @@ int engine_why(const struct engine_request *request, const char *question, const
 		rc = explain(request, &job.launch.plan, question, access, is_json, out);
 	if (rc == -EINVAL && error->stage == STAGE_NONE)
 		refuse_question(question, error);
-	job_done(&job);
+	engine_job_done(&job);
 	return rc;
 }
 
@@ -238,7 +238,7 @@ int engine_withheld_variables(const struct engine_request *request, struct strin
 		if (!is_passed)
 			rc = string_list_add_format(out, "%.*s", (int)len, *variable);
 	}
-	job_done(&job);
+	engine_job_done(&job);
 	return rc;
 }
 
@@ -295,6 +295,6 @@ int engine_test_policy(const struct engine_request *request, const struct policy
 		if (explanation.flag.len)
 			text_append_format(out, "  allowed with: %s\n", text_string(&explanation.flag));
 	}
-	job_done(&job);
+	engine_job_done(&job);
 	return rc < 0 ? rc : broken;
 }

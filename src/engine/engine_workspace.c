@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "host/host_cgroup.h"
-#include "host/host_layers.h"
-#include "host/host_paths.h"
+#include "survey/survey_cgroup.h"
+#include "survey/survey_layers.h"
+#include "survey/survey_paths.h"
 #include "plan/plan.h"
-#include "reap/reap.h"
-#include "sys/calls.h"
+#include "base/reap/reap.h"
+#include "base/sys/calls.h"
 #include "workspace/workspace_changes.h"
 #include "workspace/workspace_copy.h"
 
@@ -40,7 +40,7 @@ static int out_of_memory(struct error *error)
 static bool is_from_before_boot(const struct workspace *workspace)
 {
 	char now[HOST_BOOT_ID_BYTES], then[HOST_BOOT_ID_BYTES] = "";
-	size_t len = host_boot_id(now);
+	size_t len = survey_boot_id(now);
 
 	return len && pread(workspace->lock_fd, then, sizeof(then), 0) > 0 && memcmp(now, then, len) != 0;
 }
@@ -49,7 +49,7 @@ static bool is_from_before_boot(const struct workspace *workspace)
 static void remember_boot(const struct workspace *workspace)
 {
 	char now[HOST_BOOT_ID_BYTES];
-	size_t len = host_boot_id(now);
+	size_t len = survey_boot_id(now);
 
 	if (len && pwrite(workspace->lock_fd, now, len, 0) < 0)
 		return;
@@ -172,7 +172,7 @@ static int make_one(const struct workspace_home *home, const char *name, struct 
 		    const struct host_layer *layer, struct workspace *out, struct error *error)
 {
 	bool is_copy = plan_layer_kind(host, layer) == LAYER_COPY;
-	AUTO_CLOSE int fd = host_open_top(&layer->path);
+	AUTO_CLOSE int fd = survey_open_top(&layer->path);
 	struct workspace_request request = {.workdir_fd = fd,
 					    .workdir = layer->path.path,
 					    .name = name,
@@ -228,21 +228,21 @@ static int open_one(struct engine_workspaces *workspaces, struct host *host, str
 
 static int look_at(struct host_path *out, const char *directory, const char *name)
 {
-	AUTO_FREE char *path = path_join(directory, name);
+	AUTO_FREE char *path = survey_path_join(directory, name);
 
-	return path ? host_look(out, path) : -ENOMEM;
+	return path ? survey_look(out, path) : -ENOMEM;
 }
 
 /* What the jar must not see: the common directory, and where else this store has its parts. */
 static int hide_store(struct host *host, const struct workspace *workspace)
 {
-	return workspace->meta.place ? host_path_list_look(&host->stores, workspace->meta.place) : 0;
+	return workspace->meta.place ? survey_path_list_look(&host->stores, workspace->meta.place) : 0;
 }
 
 static int tell_host(struct host *host, struct host_layer *layer, const struct workspace_home *home,
 		     const struct workspace *workspace, struct error *error)
 {
-	int rc = host_look(&layer->store, workspace->parts_path);
+	int rc = survey_look(&layer->store, workspace->parts_path);
 
 	if (rc == 0)
 		rc = look_at(&layer->upper, workspace->parts_path, "upper");
@@ -254,14 +254,14 @@ static int tell_host(struct host *host, struct host_layer *layer, const struct w
 
 		if (fd < 0)
 			return fd;
-		rc = host_path_list_look(&layer->frozen, path);
+		rc = survey_path_list_look(&layer->frozen, path);
 	}
 	return rc < 0 ? out_of_memory(error) : 0;
 }
 
 static int note_held(struct host *host, const char *directory)
 {
-	return workspace_any_in(directory) ? host_path_list_look(&host->held_stores, directory) : 0;
+	return workspace_any_in(directory) ? survey_path_list_look(&host->held_stores, directory) : 0;
 }
 
 static int find_places(struct host *host, const char *home)
@@ -270,7 +270,7 @@ static int find_places(struct host *host, const char *home)
 	int rc = workspace_places(home, &places);
 
 	for (size_t i = 0; i < places.count && rc == 0; i++) {
-		rc = host_path_list_look(&host->stores, places.items[i]);
+		rc = survey_path_list_look(&host->stores, places.items[i]);
 		if (rc == 0)
 			rc = note_held(host, places.items[i]);
 	}
@@ -285,7 +285,7 @@ int engine_workspaces_find(struct host *host, char *const *environment)
 	for (size_t i = 0; i < homes.count && rc == 0; i++) {
 		struct host_path *item = list_add(&host->stores);
 
-		rc = item ? host_look_through(item, homes.items[i]) : -ENOMEM;
+		rc = item ? survey_look_through(item, homes.items[i]) : -ENOMEM;
 		if (rc == 0 && item->kind == PATH_DIRECTORY)
 			rc = note_held(host, item->path);
 		if (rc == 0 && item->kind == PATH_DIRECTORY)
@@ -306,7 +306,7 @@ bool engine_workspaces_guard(const struct host *host, const struct policy *polic
 
 		for (size_t k = 0; k < homes.count && path->kind == PATH_ABSENT && path->path; k++)
 			has_made |= !strcmp(homes.items[k], path->path) &&
-				    host_written_around(host, policy, path->path) &&
+				    survey_written_around(host, policy, path->path) &&
 				    workspace_home_make(path->path) == 0;
 	}
 	return has_made;
@@ -319,11 +319,11 @@ int engine_workspaces_pretend(struct host *host, char *const *environment)
 
 	for (size_t i = 0; i < host->layers.count && rc == 0; i++) {
 		struct host_layer *layer = &host->layers.items[i];
-		AUTO_FREE char *store = path_join(homes.count ? homes.items[0] : "", "NEW");
+		AUTO_FREE char *store = survey_path_join(homes.count ? homes.items[0] : "", "NEW");
 
 		layer->store = (struct host_path){.path = store ? strdup(store) : NULL, .kind = PATH_DIRECTORY};
-		layer->upper =
-			(struct host_path){.path = store ? path_join(store, "upper") : NULL, .kind = PATH_DIRECTORY};
+		layer->upper = (struct host_path){.path = store ? survey_path_join(store, "upper") : NULL,
+						  .kind = PATH_DIRECTORY};
 		if (!layer->store.path || !layer->upper.path)
 			return -ENOMEM;
 	}
@@ -364,7 +364,7 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 	if (are_right(workspaces, host))
 		return host->overlay_attempts ? try_again(workspaces, host, error) : 0;
 	engine_workspaces_close(workspaces);
-	host_forget_stores(host);
+	survey_forget_stores(host);
 	rc = workspace_home_open(environment, &workspaces->home, error);
 	if (rc < 0)
 		return rc;
@@ -389,7 +389,7 @@ int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *ho
 	/* One of several found no file system for a layer: then all are copies. */
 	if (rc == 0 && !are_right(workspaces, host))
 		return engine_workspaces_open(workspaces, host, policy, stores, environment, error);
-	if (rc == 0 && policy->limits.disk_bytes != LIMIT_NONE && host_find_uncounted(host, policy) < 0)
+	if (rc == 0 && policy->limits.disk_bytes != LIMIT_NONE && survey_find_uncounted(host, policy) < 0)
 		rc = out_of_memory(error);
 	return rc;
 }

@@ -9,8 +9,8 @@
 #define BELLJAR_ENGINE_ENGINE_WORKSPACE_H
 
 #include "base/loop.h"
-#include "host/host.h"
-#include "result/result.h"
+#include "survey/survey.h"
+#include "engine/result/result.h"
 #include "workspace/workspace_store.h"
 
 struct engine_workspaces {

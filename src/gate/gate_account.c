@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "gate/gate_process.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
-struct gate_host *account_host(struct gate_page *page, const char *host, uint16_t port)
+struct gate_host *gate_account_host(struct gate_page *page, const char *host, uint16_t port)
 {
 	uint32_t count = page->host_count;
 	struct gate_host *row;
@@ -26,14 +26,14 @@ struct gate_host *account_host(struct gate_page *page, const char *host, uint16_
 	return row;
 }
 
-uint64_t account_room(const struct gate_page *page)
+uint64_t gate_account_room(const struct gate_page *page)
 {
 	uint64_t most = page->bytes_max, bytes = page->bytes;
 
 	return bytes < most ? most - bytes : 0;
 }
 
-void account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes)
+void gate_account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes)
 {
 	page->bytes += bytes;
 	if (host && is_out)
@@ -74,7 +74,7 @@ static struct gate_denial *add_denial(struct gate_page *page, const struct refus
 	return row;
 }
 
-void account_refusal(struct gate_process *gate, const struct refusal *refusal)
+void gate_account_refusal(struct gate_process *gate, const struct refusal *refusal)
 {
 	struct gate_denial *row = find_denial(gate->page, refusal);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-bool address_is_own(bool is_ipv6, const uint8_t *address)
+bool gate_address_is_own(bool is_ipv6, const uint8_t *address)
 {
 	union {
 		struct sockaddr any;

@@ -8,6 +8,6 @@
 #include "policy/net_address.h"
 
 /* To reach it the host would use the same address as the source: it is its own. Nothing is sent. */
-bool address_is_own(bool is_ipv6, const uint8_t *address);
+bool gate_address_is_own(bool is_ipv6, const uint8_t *address);
 
 #endif

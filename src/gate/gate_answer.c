@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "gate/gate_process.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define DATAGRAMS_PER_TURN 64
 #define STREAM_NS 10000000000ULL
@@ -32,31 +32,33 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 	uint32_t address = 0;
 	bool is_asked;
 
-	if (!dns_read_question(message, len, &question))
+	if (!gate_dns_read_question(message, len, &question))
 		return 0;
 	if (!question.name[0])
-		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0, NULL, out);
-	verdict = rules_decide_name(gate, question.name, 0);
-	is_asked = !verdict.rule && ask_is_possible(gate) && strcmp(question.name, NET_HOST_NAME) != 0;
+		return gate_dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0, NULL, out);
+	verdict = gate_rules_decide_name(gate, question.name, 0);
+	is_asked = !verdict.rule && gate_ask_is_possible(gate) && strcmp(question.name, NET_HOST_NAME) != 0;
 	if (!verdict.is_allowed && !is_asked) {
 		/* Who asks for one kind of address asks for the other too. */
 		if (!is_reverse(question.name))
-			account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
-								.host = question.name,
-								.is_twin = question.type == DNS_TYPE_AAAA});
-		return dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0,
-					verdict.rule && verdict.rule->reason[0] ? verdict.rule->reason : NULL, out);
+			gate_account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
+								     .host = question.name,
+								     .is_twin = question.type == DNS_TYPE_AAAA});
+		return gate_dns_write_answer(message, &question, DNS_NO_SUCH_NAME, 0,
+					     verdict.rule && verdict.rule->reason[0] ? verdict.rule->reason : NULL,
+					     out);
 	}
 	if (question.type == DNS_TYPE_A) {
-		address = is_asked ? names_address_to_ask(gate, question.name) : names_address(gate, question.name);
+		address = is_asked ? gate_names_address_to_ask(gate, question.name)
+				   : gate_names_address(gate, question.name);
 		if (!address) {
-			account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
-								.reason = DENIAL_MANY_NAMES,
-								.host = question.name});
-			return dns_write_answer(message, &question, DNS_SERVER_FAILURE, 0, NULL, out);
+			gate_account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
+								     .reason = DENIAL_MANY_NAMES,
+								     .host = question.name});
+			return gate_dns_write_answer(message, &question, DNS_SERVER_FAILURE, 0, NULL, out);
 		}
 	}
-	return dns_write_answer(message, &question, 0, address, NULL, out);
+	return gate_dns_write_answer(message, &question, 0, address, NULL, out);
 }
 
 /* The answer comes from the address that was asked, whichever that was. */
@@ -79,7 +81,7 @@ static void answer_from_there(struct msghdr *message)
 	}
 }
 
-void answer_on_datagram(struct loop_watch *watch, uint32_t events)
+void gate_answer_on_datagram(struct loop_watch *watch, uint32_t events)
 {
 	struct gate_process *gate = watch->owner;
 
@@ -176,7 +178,7 @@ static void on_stream(struct loop_watch *watch, uint32_t events)
 	}
 }
 
-void answer_on_stream(struct loop_watch *watch, uint32_t events)
+void gate_answer_on_stream(struct loop_watch *watch, uint32_t events)
 {
 	struct gate_process *gate = watch->owner;
 	struct dns_stream *stream;
@@ -208,7 +210,7 @@ void answer_on_stream(struct loop_watch *watch, uint32_t events)
 	gate_want_tick(gate);
 }
 
-void answer_check_time(struct gate_process *gate, uint64_t now_ns)
+void gate_answer_check_time(struct gate_process *gate, uint64_t now_ns)
 {
 	struct dns_stream *next;
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "gate/gate_process.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 /* A moment more than the engine waits, whose answer comes first unless it is lost. */
 #define LATER_NS 2000000000ULL
@@ -22,7 +22,7 @@ struct question {
 	uint64_t deadline_ns;
 };
 
-bool ask_is_possible(const struct gate_process *gate)
+bool gate_ask_is_possible(const struct gate_process *gate)
 {
 	return gate->page->may_ask && gate->page->can_ask && !gate->drain_until_ns;
 }
@@ -72,11 +72,11 @@ static struct question *add(struct gate_process *gate, const struct net_rule *ru
 	return question;
 }
 
-struct question *ask_about(struct gate_process *gate, const struct net_rule *rule)
+struct question *gate_ask_about(struct gate_process *gate, const struct net_rule *rule)
 {
 	struct question *question = gate->questions;
 
-	if (!ask_is_possible(gate) || gate->asking_count == GATE_ASKING_MAX)
+	if (!gate_ask_is_possible(gate) || gate->asking_count == GATE_ASKING_MAX)
 		return NULL;
 	while (question && !is_same(&question->rule, rule))
 		question = question->next;
@@ -89,7 +89,7 @@ struct question *ask_about(struct gate_process *gate, const struct net_rule *rul
 	return question;
 }
 
-void ask_leave(struct gate_process *gate, struct question *question)
+void gate_ask_leave(struct gate_process *gate, struct question *question)
 {
 	gate->asking_count--;
 	if (--question->waiting)
@@ -103,11 +103,11 @@ static void settle(struct gate_process *gate, struct question *question, bool is
 {
 	gate->asking_count -= question->waiting;
 	question->waiting = 0;
-	connection_answer(gate, question, is_allowed);
+	gate_connection_answer(gate, question, is_allowed);
 	drop(gate, question);
 }
 
-void ask_take_answer(struct gate_process *gate, const struct gate_message *message)
+void gate_ask_take_answer(struct gate_process *gate, const struct gate_message *message)
 {
 	struct question *question = gate->questions;
 	struct net_rule rule;
@@ -120,16 +120,16 @@ void ask_take_answer(struct gate_process *gate, const struct gate_message *messa
 	rule.is_deny = message->answer == NET_DENY;
 	/* Without room for it the answer is for what waits now. */
 	if (message->run && message->answer != NET_ONCE)
-		rules_add(gate, &rule, message->run);
+		gate_rules_add(gate, &rule, message->run);
 	settle(gate, question, message->answer != NET_DENY);
 }
 
-void ask_check_rules(struct gate_process *gate)
+void gate_ask_check_rules(struct gate_process *gate)
 {
 	struct question *next;
 
 	for (struct question *question = gate->questions; question; question = next) {
-		struct net_verdict verdict = rules_decide(gate, &question->rule);
+		struct net_verdict verdict = gate_rules_decide(gate, &question->rule);
 
 		next = question->next;
 		if (!verdict.rule)
@@ -139,7 +139,7 @@ void ask_check_rules(struct gate_process *gate)
 	}
 }
 
-bool ask_check_time(struct gate_process *gate, uint64_t now_ns)
+bool gate_ask_check_time(struct gate_process *gate, uint64_t now_ns)
 {
 	struct question *next;
 

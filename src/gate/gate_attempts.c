@@ -50,7 +50,7 @@ static int number_of(int fd, int name)
 	return getsockopt(fd, SOL_SOCKET, name, &value, &len) < 0 ? -1 : value;
 }
 
-bool attempts_prepare(struct gate_process *gate, int fd)
+bool gate_attempts_prepare(struct gate_process *gate, int fd)
 {
 	static const struct sock_filter ipv4_connections[] = {
 		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),           BPF_STMT(BPF_LD | BPF_B | BPF_IND, TCP_FLAGS),
@@ -146,19 +146,19 @@ static void judge(struct gate_process *gate, const struct attempt *attempt)
 	if (is_own(attempt))
 		return;
 	memcpy(&address, attempt->to, sizeof(address));
-	refusal.host = attempt->is_ipv6 ? NULL : names_find(gate, ntohl(address));
+	refusal.host = attempt->is_ipv6 ? NULL : gate_names_find(gate, ntohl(address));
 	if (refusal.host) {
-		verdict = rules_decide_name(gate, refusal.host, attempt->port);
+		verdict = gate_rules_decide_name(gate, refusal.host, attempt->port);
 	} else {
 		inet_ntop(attempt->is_ipv6 ? AF_INET6 : AF_INET, attempt->to, text, sizeof(text));
 		refusal.host = text;
-		verdict = rules_decide_address(gate, attempt->is_ipv6, attempt->to, attempt->port);
+		verdict = gate_rules_decide_address(gate, attempt->is_ipv6, attempt->to, attempt->port);
 	}
 	/* It comes to the gate itself, and may be asked about. */
 	if (!attempt->is_datagram && gate->page->may_ask && !verdict.rule)
 		return;
 	if (attempt->is_datagram || !verdict.is_allowed)
-		account_refusal(gate, &refusal);
+		gate_account_refusal(gate, &refusal);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------ */
@@ -183,7 +183,7 @@ static bool take(struct gate_process *gate, int fd, bool is_ipv6)
 	return true;
 }
 
-void attempts_on_packet(struct loop_watch *watch, uint32_t events)
+void gate_attempts_on_packet(struct loop_watch *watch, uint32_t events)
 {
 	struct gate_process *gate = watch->owner;
 	bool is_ipv6 = number_of(watch->fd, SO_DOMAIN) == AF_INET6;
@@ -193,7 +193,7 @@ void attempts_on_packet(struct loop_watch *watch, uint32_t events)
 		;
 }
 
-void attempts_drain(struct gate_process *gate)
+void gate_attempts_drain(struct gate_process *gate)
 {
 	for (size_t i = 0; i < gate->listener_count; i++) {
 		int fd = gate->listeners[i].fd;

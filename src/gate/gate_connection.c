@@ -27,7 +27,7 @@
 #include "gate/gate_relay.h"
 #include "gate/gate_sniff.h"
 #include "plan/plan_gate.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define ACCEPTS_PER_TURN 64
 #define TLS_FIRST_BYTE 22
@@ -111,11 +111,11 @@ static void close_watch(struct loop_watch *watch)
 
 static void record(const struct connection *connection, enum denial_reason reason, const char *detail)
 {
-	account_refusal(connection->gate, &(struct refusal){.kind = DENIAL_NET,
-							    .reason = reason,
-							    .host = connection->host,
-							    .port = connection->port,
-							    .detail = detail});
+	gate_account_refusal(connection->gate, &(struct refusal){.kind = DENIAL_NET,
+								 .reason = reason,
+								 .host = connection->host,
+								 .port = connection->port,
+								 .detail = detail});
 }
 
 /* It is freed later: a callback may still have it. */
@@ -127,8 +127,8 @@ static void end(struct connection *connection, bool is_reset)
 		return;
 	connection->is_dead = true;
 	if (connection->question)
-		ask_leave(gate, connection->question);
-	resolver_forget(&connection->waiter);
+		gate_ask_leave(gate, connection->question);
+	gate_resolver_forget(&connection->waiter);
 	if (is_reset && connection->client.fd >= 0)
 		reset(connection->client.fd);
 	if (is_reset && connection->server.fd >= 0)
@@ -138,8 +138,8 @@ static void end(struct connection *connection, bool is_reset)
 	if (connection->inspection)
 		gate->inspector->methods->free(connection->inspection);
 	connection->inspection = NULL;
-	relay_half_done(gate, &connection->up);
-	relay_half_done(gate, &connection->down);
+	gate_relay_half_done(gate, &connection->up);
+	gate_relay_half_done(gate, &connection->down);
 	if (connection->next)
 		connection->next->previous = connection->previous;
 	if (connection->previous)
@@ -153,7 +153,7 @@ static void end(struct connection *connection, bool is_reset)
 		gate_pause(gate, false);
 }
 
-void connection_sweep(struct gate_process *gate)
+void gate_connection_sweep(struct gate_process *gate)
 {
 	struct connection *connection;
 
@@ -212,7 +212,7 @@ static bool look_at_answer(struct connection *connection)
 
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	found = sniff_retry(bytes, len < 0 ? 0 : (size_t)len);
+	found = gate_sniff_retry(bytes, len < 0 ? 0 : (size_t)len);
 	if (found == SNIFF_MORE && len > 0 && (size_t)len != connection->peeked) {
 		connection->peeked = (size_t)len;
 		set_number(connection->server.fd, SOL_SOCKET, SO_RCVLOWAT, (int)len + 1);
@@ -241,9 +241,9 @@ static void pump(struct connection *connection)
 		return;
 	}
 	if (connection->is_checked)
-		rc = relay_move(gate, &connection->up, client, server, connection->counted, true);
+		rc = gate_relay_move(gate, &connection->up, client, server, connection->counted, true);
 	if (rc == 0 && (!connection->up.is_resting || look_at_answer(connection)))
-		rc = relay_move(gate, &connection->down, server, client, connection->counted, false);
+		rc = gate_relay_move(gate, &connection->down, server, client, connection->counted, false);
 	if (rc == -EDQUOT) {
 		stop(connection);
 		return;
@@ -257,7 +257,7 @@ static void pump(struct connection *connection)
 		set_deadline(connection, HELLO_NS);
 	if (rc < 0)
 		end(connection, true);
-	else if (relay_listen(&connection->client, &connection->server, &connection->up, &connection->down))
+	else if (gate_relay_listen(&connection->client, &connection->server, &connection->up, &connection->down))
 		gate_want_tick(gate);
 }
 
@@ -290,9 +290,9 @@ static bool may_be_dialled(const struct connection *connection, const struct dns
 	/* The question was about this very address, and said what kind it is. */
 	if (connection->is_answered && !connection->has_name)
 		return true;
-	by_address = rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
-	return address_may_be_dialled(by_address, connection->permit, address->is_ipv6, address->bytes,
-				      address_is_own(address->is_ipv6, address->bytes));
+	by_address = gate_rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
+	return policy_address_may_be_dialled(by_address, connection->permit, address->is_ipv6, address->bytes,
+					     gate_address_is_own(address->is_ipv6, address->bytes));
 }
 
 static void on_server(struct loop_watch *watch, uint32_t events);
@@ -371,7 +371,7 @@ static void on_server(struct loop_watch *watch, uint32_t events)
 	if (connection->is_dead)
 		return;
 	if (connection->state == STATE_RELAYING) {
-		relay_forget_if_gone(watch, events);
+		gate_relay_forget_if_gone(watch, events);
 		pump(connection);
 		return;
 	}
@@ -400,12 +400,12 @@ static void find_addresses(struct connection *connection)
 
 	connection->state = STATE_RESOLVING;
 	connection->deadline_ns = 0;
-	connection->counted = account_host(connection->gate->page, connection->host, connection->port);
+	connection->counted = gate_account_host(connection->gate->page, connection->host, connection->port);
 	if (connection->permit.kind == NET_RULE_HOST)
 		connection->addresses = own;
 	else if (connection->has_name)
-		is_known = resolver_ask(&connection->gate->resolver, connection->host, &connection->addresses,
-					&connection->waiter);
+		is_known = gate_resolver_ask(&connection->gate->resolver, connection->host, &connection->addresses,
+					     &connection->waiter);
 	if (is_known)
 		dial(connection);
 	else
@@ -446,7 +446,7 @@ static bool check_first_bytes(struct connection *connection)
 		end(connection, len < 0);
 		return false;
 	}
-	found = (connection->is_retried ? sniff_second_hello : sniff_first_bytes)(bytes, (size_t)len, &said);
+	found = (connection->is_retried ? gate_sniff_second_hello : gate_sniff_first_bytes)(bytes, (size_t)len, &said);
 	connection->is_tls = bytes[0] == TLS_FIRST_BYTE;
 	/* It will not send more. */
 	if (found == SNIFF_MORE && (size_t)len == connection->peeked)
@@ -520,7 +520,7 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 		return;
 	if (connection->is_checked && !connection->up.is_resting)
 		connection->deadline_ns = 0;
-	relay_forget_if_gone(watch, events);
+	gate_relay_forget_if_gone(watch, events);
 	pump(connection);
 }
 
@@ -537,7 +537,7 @@ static bool may_be_asked_about(const struct connection *connection)
 	memcpy(&number, address->bytes, sizeof(number));
 	if (!address->is_ipv6 && (ntohl(number) ^ GATE_NAMES_ADDRESS) >> (32 - GATE_NAMES_PREFIX) == 0)
 		return false;
-	return address_place(address->is_ipv6, address->bytes).kind != ADDRESS_SPECIAL;
+	return policy_address_place(address->is_ipv6, address->bytes).kind != ADDRESS_SPECIAL;
 }
 
 static void ask(struct connection *connection)
@@ -557,7 +557,7 @@ static void ask(struct connection *connection)
 		memcpy(rule.address, address->bytes, address->is_ipv6 ? 16 : 4);
 	}
 	connection->permit = (struct address_permit){.kind = rule.kind};
-	connection->question = ask_about(connection->gate, &rule);
+	connection->question = gate_ask_about(connection->gate, &rule);
 }
 
 /* Whom it is for, by the address that it was made to. False: nobody that it may reach. */
@@ -567,20 +567,20 @@ static bool identify(struct connection *connection, const union address *to)
 	bool is_ipv6 = to->any.sa_family == AF_INET6;
 	const uint8_t *bytes = is_ipv6 ? to->ipv6.sin6_addr.s6_addr : (const uint8_t *)&to->ipv4.sin_addr.s_addr;
 	struct net_verdict verdict;
-	const char *name = is_ipv6 ? NULL : names_find(gate, ntohl(to->ipv4.sin_addr.s_addr));
+	const char *name = is_ipv6 ? NULL : gate_names_find(gate, ntohl(to->ipv4.sin_addr.s_addr));
 
 	connection->port = ntohs(is_ipv6 ? to->ipv6.sin6_port : to->ipv4.sin_port);
 	connection->has_name = name;
 	if (name) {
 		connection->host = name;
-		verdict = rules_decide_name(gate, name, connection->port);
+		verdict = gate_rules_decide_name(gate, name, connection->port);
 	} else {
 		inet_ntop(to->any.sa_family, bytes, connection->text, sizeof(connection->text));
 		connection->host = connection->text;
 		connection->addresses.count = 1;
 		connection->addresses.items[0].is_ipv6 = is_ipv6;
 		memcpy(connection->addresses.items[0].bytes, bytes, is_ipv6 ? 16 : 4);
-		verdict = rules_decide_address(gate, is_ipv6, bytes, connection->port);
+		verdict = gate_rules_decide_address(gate, is_ipv6, bytes, connection->port);
 		/* Addresses have no name to compare with. */
 		connection->is_checked = true;
 	}
@@ -640,11 +640,11 @@ static void take(struct gate_process *gate, int fd)
 	connection->server.fd = -1;
 	connection->waiter.function = on_addresses;
 	connection->waiter.owner = connection;
-	relay_half_init(&connection->up);
-	relay_half_init(&connection->down);
+	gate_relay_half_init(&connection->up);
+	gate_relay_half_init(&connection->down);
 	if (!identify(connection, &to) || loop_add(gate->loop, &connection->client, fd, 0, on_client, connection) < 0) {
 		if (connection->question)
-			ask_leave(gate, connection->question);
+			gate_ask_leave(gate, connection->question);
 		reset(fd);
 		close(fd);
 		free(connection);
@@ -661,7 +661,7 @@ static void take(struct gate_process *gate, int fd)
 	begin(connection);
 }
 
-void connection_on_listener(struct loop_watch *watch, uint32_t events)
+void gate_connection_on_listener(struct loop_watch *watch, uint32_t events)
 {
 	struct gate_process *gate = watch->owner;
 
@@ -685,7 +685,7 @@ void connection_on_listener(struct loop_watch *watch, uint32_t events)
 
 /* --- time, and the end -------------------------------------------------------------------------------------- */
 
-bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
+bool gate_connection_check_time(struct gate_process *gate, uint64_t now_ns)
 {
 	struct connection *next;
 	bool has_deadlines = false;
@@ -694,7 +694,7 @@ bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 		next = connection->next;
 		if (connection->is_stopped) {
 			has_deadlines = true;
-			if (account_room(gate->page))
+			if (gate_account_room(gate->page))
 				end(connection, true);
 			continue;
 		}
@@ -721,7 +721,7 @@ bool connection_check_time(struct gate_process *gate, uint64_t now_ns)
 	return has_deadlines;
 }
 
-void connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed)
+void gate_connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed)
 {
 	struct connection *next;
 
@@ -747,7 +747,7 @@ static bool is_denied(const struct connection *connection)
 	struct net_verdict verdict = {0};
 
 	if (connection->has_name)
-		verdict = rules_decide_name(connection->gate, connection->host, connection->port);
+		verdict = gate_rules_decide_name(connection->gate, connection->host, connection->port);
 	if (verdict.rule && verdict.rule->is_deny)
 		return true;
 	if (!connection->has_name)
@@ -755,11 +755,12 @@ static bool is_denied(const struct connection *connection)
 	else if (connection->state >= STATE_DIALLING && connection->permit.kind != NET_RULE_HOST)
 		address = &connection->addresses.items[connection->next_address - 1];
 	if (address)
-		verdict = rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
+		verdict =
+			gate_rules_decide_address(connection->gate, address->is_ipv6, address->bytes, connection->port);
 	return address && verdict.rule && verdict.rule->is_deny;
 }
 
-void connection_check_rules(struct gate_process *gate)
+void gate_connection_check_rules(struct gate_process *gate)
 {
 	struct connection *next;
 
@@ -772,7 +773,7 @@ void connection_check_rules(struct gate_process *gate)
 	}
 }
 
-void connection_drain(struct gate_process *gate)
+void gate_connection_drain(struct gate_process *gate)
 {
 	struct connection *next;
 

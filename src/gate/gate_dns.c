@@ -70,7 +70,7 @@ static size_t read_name(const uint8_t *message, size_t len, size_t at, char out[
 	return at + 1;
 }
 
-bool dns_read_question(const uint8_t *message, size_t len, struct dns_question *question)
+bool gate_dns_read_question(const uint8_t *message, size_t len, struct dns_question *question)
 {
 	size_t at;
 
@@ -107,8 +107,8 @@ static uint8_t *write_extension(uint8_t *at, const char *reason)
 	return at + len;
 }
 
-size_t dns_write_answer(const uint8_t *message, const struct dns_question *question, unsigned code, uint32_t address,
-			const char *reason, uint8_t *out)
+size_t gate_dns_write_answer(const uint8_t *message, const struct dns_question *question, unsigned code,
+			     uint32_t address, const char *reason, uint8_t *out)
 {
 	uint8_t *at = out + question->end;
 
@@ -132,7 +132,7 @@ size_t dns_write_answer(const uint8_t *message, const struct dns_question *quest
 	return (size_t)(at - out);
 }
 
-size_t dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_t *out)
+size_t gate_dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_t *out)
 {
 	uint8_t *at = out;
 
@@ -175,8 +175,8 @@ static size_t skip_name(const uint8_t *message, size_t len, size_t at)
  * Whose the records are is not looked at: a name server that is asked for a name gives the chain of its aliases and the addresses
  * at the end, and each address is judged by itself.
  */
-bool dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
-		     struct dns_addresses *addresses, unsigned *code)
+bool gate_dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
+			  struct dns_addresses *addresses, unsigned *code)
 {
 	size_t address_len = type == DNS_TYPE_A ? 4 : 16, at;
 	char asked[NET_NAME_SIZE];
@@ -211,7 +211,7 @@ bool dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char
 	return true;
 }
 
-bool dns_is_cut(const uint8_t *message, size_t len)
+bool gate_dns_is_cut(const uint8_t *message, size_t len)
 {
 	return len >= HEADER_BYTES && message[2] & FLAG_CUT;
 }

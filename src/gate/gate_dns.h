@@ -36,22 +36,22 @@ struct dns_addresses {
 };
 
 /* A message from the jar. False: there is nothing to answer. */
-bool dns_read_question(const uint8_t *message, size_t len, struct dns_question *question);
+bool gate_dns_read_question(const uint8_t *message, size_t len, struct dns_question *question);
 /*
  * The answer to it, in @out with room for DNS_MESSAGE_MAX: @code, or if that is 0, the IPv4 address @address in host order (0:
  * there is no such record). @reason goes along where who asks can take it; NULL: none. Returns its length.
  */
-size_t dns_write_answer(const uint8_t *message, const struct dns_question *question, unsigned code, uint32_t address,
-			const char *reason, uint8_t *out);
+size_t gate_dns_write_answer(const uint8_t *message, const struct dns_question *question, unsigned code,
+			     uint32_t address, const char *reason, uint8_t *out);
 
 /* A question for a name server: its length. */
-size_t dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_t *out);
+size_t gate_dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_t *out);
 /*
  * What came back. True: it is the answer to that question; its addresses are added to @addresses, and *@code is how it went.
  */
-bool dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
-		     struct dns_addresses *addresses, unsigned *code);
+bool gate_dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
+			  struct dns_addresses *addresses, unsigned *code);
 /* Is it only the part of an answer that a datagram can hold? */
-bool dns_is_cut(const uint8_t *message, size_t len);
+bool gate_dns_is_cut(const uint8_t *message, size_t len);
 
 #endif

@@ -5,6 +5,8 @@
  * Its control socket is its leash: when the engine's end closes, the jar is gone, or the engine is. What the jar has sent until
  * then is brought to its end, for a moment, and then the process leaves.
  */
+#include "gate/gate_main.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -16,9 +18,8 @@
 #include <sys/stat.h>
 
 #include "base/descriptors.h"
-#include "gate/gate.h"
 #include "gate/gate_process.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define TICK_NS 100000000ULL
 #define DRAIN_NS 1000000000ULL
@@ -35,12 +36,12 @@ static void on_tick(struct loop_timer *timer)
 {
 	struct gate_process *gate = timer->owner;
 	uint64_t now_ns = sys_monotonic_ns();
-	bool has_deadlines = resolver_check_time(&gate->resolver, now_ns);
+	bool has_deadlines = gate_resolver_check_time(&gate->resolver, now_ns);
 
-	has_deadlines |= connection_check_time(gate, now_ns);
-	has_deadlines |= ask_check_time(gate, now_ns);
-	has_deadlines |= publish_check_time(gate, now_ns);
-	answer_check_time(gate, now_ns);
+	has_deadlines |= gate_connection_check_time(gate, now_ns);
+	has_deadlines |= gate_ask_check_time(gate, now_ns);
+	has_deadlines |= gate_publish_check_time(gate, now_ns);
+	gate_answer_check_time(gate, now_ns);
 	if (gate->is_paused && gate->connection_count < gate->connection_room)
 		gate_pause(gate, false);
 	if (has_deadlines || gate->streams || gate->is_paused || gate->drain_until_ns)
@@ -76,7 +77,7 @@ void gate_pause(struct gate_process *gate, bool is_paused)
 	gate->is_paused = is_paused;
 	/* An answer to a datagram needs no room. */
 	for (size_t i = 0; i < gate->listener_count; i++)
-		if (gate->listeners[i].function != answer_on_datagram)
+		if (gate->listeners[i].function != gate_answer_on_datagram)
 			loop_change(&gate->listeners[i], is_paused ? 0 : EPOLLIN);
 	if (is_paused)
 		gate_want_tick(gate);
@@ -102,12 +103,12 @@ void gate_shut(struct gate_process *gate)
 /* The rule holds before the engine hears so. */
 static void take_rule(struct gate_process *gate, const struct gate_message *message)
 {
-	int rc = rules_add(gate, &message->rule, 0);
+	int rc = gate_rules_add(gate, &message->rule, 0);
 
 	if (rc == 0 && message->rule.is_deny)
-		connection_check_rules(gate);
+		gate_connection_check_rules(gate);
 	if (rc == 0)
-		ask_check_rules(gate);
+		gate_ask_check_rules(gate);
 	gate_tell(&(struct gate_message){.kind = rc < 0 ? GATE_FULL : GATE_DONE, .number = message->number});
 }
 
@@ -119,7 +120,7 @@ static void want_files(void *owner)
 
 static void take_files(struct gate_process *gate)
 {
-	resolver_take_files(&gate->resolver, gate->page->hosts_text, &gate->page->servers);
+	gate_resolver_take_files(&gate->resolver, gate->page->hosts_text, &gate->page->servers);
 }
 
 static void take_message(struct gate_process *gate, const struct gate_message *message)
@@ -127,7 +128,7 @@ static void take_message(struct gate_process *gate, const struct gate_message *m
 	if (message->kind == GATE_RULE)
 		take_rule(gate, message);
 	else if (message->kind == GATE_ANSWER)
-		ask_take_answer(gate, message);
+		gate_ask_take_answer(gate, message);
 	else if (message->kind == GATE_FILES)
 		take_files(gate);
 }
@@ -148,14 +149,14 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	loop_remove(watch);
-	attempts_drain(gate);
+	gate_attempts_drain(gate);
 	close_listeners(gate);
 	gate->drain_until_ns = sys_monotonic_ns() + DRAIN_NS;
 	/* Nobody reads files for it any more. */
 	gate->resolver.refresh = NULL;
 	take_files(gate);
-	connection_drain(gate);
-	publish_drain(gate);
+	gate_connection_drain(gate);
+	gate_publish_drain(gate);
 	gate_want_tick(gate);
 }
 
@@ -200,11 +201,11 @@ static loop_watch_function *function_of(struct gate_process *gate, int fd)
 	    getsockname(fd, (struct sockaddr *)&address, &len) < 0)
 		return NULL;
 	if (type == SOCK_RAW)
-		return attempts_prepare(gate, fd) ? attempts_on_packet : NULL;
+		return gate_attempts_prepare(gate, fd) ? gate_attempts_on_packet : NULL;
 	if (type == SOCK_DGRAM)
-		return answer_on_datagram;
+		return gate_answer_on_datagram;
 	/* The port stands in the same place for both families. */
-	return ntohs(address.sin6_port) == DNS_PORT ? answer_on_stream : connection_on_listener;
+	return ntohs(address.sin6_port) == DNS_PORT ? gate_answer_on_stream : gate_connection_on_listener;
 }
 
 static int watch_sockets(struct gate_process *gate)
@@ -215,14 +216,14 @@ static int watch_sockets(struct gate_process *gate)
 		int fd = GATE_FIRST_SOCKET_FD + (int)i;
 		loop_watch_function *function;
 
-		if (publish_take_socket(gate, fd))
+		if (gate_publish_take_socket(gate, fd))
 			continue;
 		function = function_of(gate, fd);
 		if (!function)
 			return -EINVAL;
 		rc = loop_add(gate->loop, &gate->listeners[gate->listener_count++], fd, EPOLLIN, function, gate);
 	}
-	return rc < 0 ? rc : publish_begin(gate, (int)first_door_fd(gate->page));
+	return rc < 0 ? rc : gate_publish_begin(gate, (int)first_door_fd(gate->page));
 }
 
 static void find_room(struct gate_process *gate)
@@ -262,7 +263,7 @@ static int begin(struct gate_process *gate)
 		return -ENOMEM;
 	descriptors_raise_limit();
 	find_room(gate);
-	rc = resolver_init(&gate->resolver, gate->loop);
+	rc = gate_resolver_init(&gate->resolver, gate->loop);
 	if (rc == 0) {
 		take_files(gate);
 		gate->resolver.refresh = want_files;
@@ -289,8 +290,8 @@ int gate_main(struct gate_inspector *inspector)
 	       ((gate.connections || gate.visitors) && sys_monotonic_ns() < gate.drain_until_ns)) {
 		if (loop_turn(gate.loop) < 0)
 			break;
-		connection_sweep(&gate);
-		publish_sweep(&gate);
+		gate_connection_sweep(&gate);
+		gate_publish_sweep(&gate);
 	}
 	_exit(0);
 }

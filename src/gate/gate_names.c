@@ -17,7 +17,7 @@ static uint32_t find(const struct gate_process *gate, const char *name)
 	return 0;
 }
 
-uint32_t names_address(struct gate_process *gate, const char *name)
+uint32_t gate_names_address(struct gate_process *gate, const char *name)
 {
 	uint32_t address = find(gate, name);
 
@@ -29,18 +29,18 @@ uint32_t names_address(struct gate_process *gate, const char *name)
 	return gate->names[gate->name_count] ? GATE_FIRST_NAME + (uint32_t)gate->name_count++ : 0;
 }
 
-uint32_t names_address_to_ask(struct gate_process *gate, const char *name)
+uint32_t gate_names_address_to_ask(struct gate_process *gate, const char *name)
 {
 	uint32_t address = find(gate, name);
 
 	if (address || gate->asked_name_count == GATE_NAMES_MAX / 2)
 		return address;
-	address = names_address(gate, name);
+	address = gate_names_address(gate, name);
 	gate->asked_name_count += address != 0;
 	return address;
 }
 
-const char *names_find(const struct gate_process *gate, uint32_t address)
+const char *gate_names_find(const struct gate_process *gate, uint32_t address)
 {
 	if (address < GATE_FIRST_NAME || address - GATE_FIRST_NAME >= gate->name_count)
 		return NULL;

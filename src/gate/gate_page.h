@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "gate/gate_resolver.h"
-#include "limits/denial.h"
+#include "plan/explain/denial.h"
 #include "policy/net_rules.h"
 #include "policy/publish.h"
 

@@ -35,7 +35,7 @@ struct gate_pipe {
 	int read_fd, write_fd; /* -1: none */
 };
 
-/* --- inspected connections: only belljar-gate has them (inspect/) --- */
+/* --- inspected connections: only belljar-gate has them (gate/inspect/) --- */
 
 struct inspection;
 
@@ -117,46 +117,46 @@ struct gate_process {
 
 /* gate_ask.c */
 /* Can something that no rule decides be asked about now? */
-bool ask_is_possible(const struct gate_process *gate);
+bool gate_ask_is_possible(const struct gate_process *gate);
 /* One more connection waits for the answer about @rule, which is exact. NULL: it is refused. */
-struct question *ask_about(struct gate_process *gate, const struct net_rule *rule);
+struct question *gate_ask_about(struct gate_process *gate, const struct net_rule *rule);
 /* It does not wait any more. */
-void ask_leave(struct gate_process *gate, struct question *question);
-void ask_take_answer(struct gate_process *gate, const struct gate_message *message);
+void gate_ask_leave(struct gate_process *gate, struct question *question);
+void gate_ask_take_answer(struct gate_process *gate, const struct gate_message *message);
 /* The rules have changed: what they decide now need not be asked. */
-void ask_check_rules(struct gate_process *gate);
+void gate_ask_check_rules(struct gate_process *gate);
 /* True: somebody waits. */
-bool ask_check_time(struct gate_process *gate, uint64_t now_ns);
+bool gate_ask_check_time(struct gate_process *gate, uint64_t now_ns);
 
 /* gate_names.c: the address that stands for a name, which is made; 0: there are too many. And back; NULL: nobody's. */
-uint32_t names_address(struct gate_process *gate, const char *name);
+uint32_t gate_names_address(struct gate_process *gate, const char *name);
 /* Likewise for one that no rule allows yet; of those there may be fewer. */
-uint32_t names_address_to_ask(struct gate_process *gate, const char *name);
-const char *names_find(const struct gate_process *gate, uint32_t address);
+uint32_t gate_names_address_to_ask(struct gate_process *gate, const char *name);
+const char *gate_names_find(const struct gate_process *gate, uint32_t address);
 
 /* gate_rules.c */
 /* From now on this is the last word about what it is about, as long as @run goes on; 0: the jar. 0, or -ENOSPC. */
-int rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run);
+int gate_rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run);
 /* About the one host and port that @rule names. */
-struct net_verdict rules_decide(const struct gate_process *gate, const struct net_rule *rule);
-/* As net_decide_name() and net_decide_address(). The rule may be another one after the next rules_add(). */
-struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port);
-struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
-					uint16_t port);
-struct net_verdict rules_decide_request(const struct gate_process *gate, const char *name, uint16_t port,
-					const char *method, const char *target);
+struct net_verdict gate_rules_decide(const struct gate_process *gate, const struct net_rule *rule);
+/* As net_decide_name() and net_decide_address(). The rule may be another one after the next gate_rules_add(). */
+struct net_verdict gate_rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port);
+struct net_verdict gate_rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
+					     uint16_t port);
+struct net_verdict gate_rules_decide_request(const struct gate_process *gate, const char *name, uint16_t port,
+					     const char *method, const char *target);
 
 /* gate_answer.c: questions of the jar's, by datagram and by stream. */
-void answer_on_datagram(struct loop_watch *watch, uint32_t events);
-void answer_on_stream(struct loop_watch *watch, uint32_t events);
-void answer_check_time(struct gate_process *gate, uint64_t now_ns);
+void gate_answer_on_datagram(struct loop_watch *watch, uint32_t events);
+void gate_answer_on_stream(struct loop_watch *watch, uint32_t events);
+void gate_answer_check_time(struct gate_process *gate, uint64_t now_ns);
 
 /* gate_account.c */
 /* The row of a host and port; NULL: there are too many of them. */
-struct gate_host *account_host(struct gate_page *page, const char *host, uint16_t port);
+struct gate_host *gate_account_host(struct gate_page *page, const char *host, uint16_t port);
 /* How many more bytes may be moved. */
-uint64_t account_room(const struct gate_page *page);
-void account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes);
+uint64_t gate_account_room(const struct gate_page *page);
+void gate_account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes);
 
 struct refusal {
 	enum denial_kind kind;
@@ -168,35 +168,35 @@ struct refusal {
 };
 
 /* Record it, and have the engine look if it has not heard of it. */
-void account_refusal(struct gate_process *gate, const struct refusal *refusal);
+void gate_account_refusal(struct gate_process *gate, const struct refusal *refusal);
 
 /* gate_attempts.c: connections and datagrams to addresses where nobody listens, and the kernel refuses them. */
-void attempts_on_packet(struct loop_watch *watch, uint32_t events);
+void gate_attempts_on_packet(struct loop_watch *watch, uint32_t events);
 /* True: @fd is a socket for that. Say what it is to show. */
-bool attempts_prepare(struct gate_process *gate, int fd);
+bool gate_attempts_prepare(struct gate_process *gate, int fd);
 /* Look at all that are there, before the gate ends. */
-void attempts_drain(struct gate_process *gate);
+void gate_attempts_drain(struct gate_process *gate);
 
 /* gate_connection.c */
-void connection_on_listener(struct loop_watch *watch, uint32_t events);
+void gate_connection_on_listener(struct loop_watch *watch, uint32_t events);
 /* True: somebody has a deadline, or cannot go on before something else has changed. */
-bool connection_check_time(struct gate_process *gate, uint64_t now_ns);
+bool gate_connection_check_time(struct gate_process *gate, uint64_t now_ns);
 /* Those that wait for the answer to @question have it. */
-void connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed);
+void gate_connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed);
 /* The rules have changed: what they deny now is reset. */
-void connection_check_rules(struct gate_process *gate);
+void gate_connection_check_rules(struct gate_process *gate);
 /* The jar is gone: only what it has sent is still brought to its end. */
-void connection_drain(struct gate_process *gate);
-void connection_sweep(struct gate_process *gate);
+void gate_connection_drain(struct gate_process *gate);
+void gate_connection_sweep(struct gate_process *gate);
 
 /* gate_publish.c: from the host to servers of the jar's. */
 /* A socket that the jar's network came with and that no connection of the jar's comes to. False: it is another. */
-bool publish_take_socket(struct gate_process *gate, int fd);
+bool gate_publish_take_socket(struct gate_process *gate, int fd);
 /* The listeners of the host's, from @first_fd on. 0 or a negative errno. */
-int publish_begin(struct gate_process *gate, int first_fd);
-bool publish_check_time(struct gate_process *gate, uint64_t now_ns);
-void publish_drain(struct gate_process *gate);
-void publish_sweep(struct gate_process *gate);
+int gate_publish_begin(struct gate_process *gate, int first_fd);
+bool gate_publish_check_time(struct gate_process *gate, uint64_t now_ns);
+void gate_publish_drain(struct gate_process *gate);
+void gate_publish_sweep(struct gate_process *gate);
 
 /* gate_main.c */
 /* Something has a deadline now. */

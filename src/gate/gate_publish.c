@@ -21,7 +21,7 @@
 
 #include "gate/gate_relay.h"
 #include "plan/plan_gate.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define ACCEPTS_PER_TURN 64
 /* A server whose queue is full answers late or never. */
@@ -91,8 +91,8 @@ static void end(struct visitor *visitor, bool is_reset)
 	visitor->is_dead = true;
 	close_watch(&visitor->outside, is_reset);
 	close_watch(&visitor->inside, is_reset);
-	relay_half_done(gate, &visitor->in);
-	relay_half_done(gate, &visitor->out);
+	gate_relay_half_done(gate, &visitor->in);
+	gate_relay_half_done(gate, &visitor->out);
 	if (visitor->next)
 		visitor->next->previous = visitor->previous;
 	if (visitor->previous)
@@ -106,7 +106,7 @@ static void end(struct visitor *visitor, bool is_reset)
 		open_doors(gate, true);
 }
 
-void publish_sweep(struct gate_process *gate)
+void gate_publish_sweep(struct gate_process *gate)
 {
 	struct visitor *visitor;
 
@@ -122,16 +122,16 @@ static void pump(struct visitor *visitor)
 {
 	struct gate_process *gate = visitor->gate;
 	int outside = visitor->outside.fd, inside = visitor->inside.fd;
-	int rc = relay_move(gate, &visitor->in, outside, inside, NULL, false);
+	int rc = gate_relay_move(gate, &visitor->in, outside, inside, NULL, false);
 
 	if (rc == 0)
-		rc = relay_move(gate, &visitor->out, inside, outside, NULL, true);
+		rc = gate_relay_move(gate, &visitor->out, inside, outside, NULL, true);
 	/* When the jar is gone nobody takes what comes in. */
 	if (rc == 0 && visitor->out.is_shut && (visitor->in.is_shut || gate->drain_until_ns))
 		end(visitor, false);
 	else if (rc < 0)
 		end(visitor, true);
-	else if (relay_listen(&visitor->outside, &visitor->inside, &visitor->in, &visitor->out))
+	else if (gate_relay_listen(&visitor->outside, &visitor->inside, &visitor->in, &visitor->out))
 		gate_want_tick(gate);
 }
 
@@ -150,7 +150,7 @@ static void on_outside(struct loop_watch *watch, uint32_t events)
 		loop_remove(watch);
 		return;
 	}
-	relay_forget_if_gone(watch, events);
+	gate_relay_forget_if_gone(watch, events);
 	pump(visitor);
 }
 
@@ -221,7 +221,7 @@ static void on_nursery(struct loop_watch *watch, uint32_t events)
 		want_socket(gate, is_ipv6);
 }
 
-bool publish_take_socket(struct gate_process *gate, int fd)
+bool gate_publish_take_socket(struct gate_process *gate, int fd)
 {
 	union address address = {0};
 	socklen_t len = sizeof(address), number_len = sizeof(int);
@@ -277,7 +277,7 @@ static void on_inside(struct loop_watch *watch, uint32_t events)
 	if (visitor->is_dead)
 		return;
 	if (visitor->state == VISITOR_RELAYING) {
-		relay_forget_if_gone(watch, events);
+		gate_relay_forget_if_gone(watch, events);
 		pump(visitor);
 		return;
 	}
@@ -323,8 +323,8 @@ static void take(struct gate_process *gate, int fd, uint16_t port)
 	visitor->port = port;
 	visitor->inside.fd = -1;
 	visitor->deadline_ns = sys_monotonic_ns() + DIAL_NS;
-	relay_half_init(&visitor->in);
-	relay_half_init(&visitor->out);
+	gate_relay_half_init(&visitor->in);
+	gate_relay_half_init(&visitor->out);
 	visitor->in.is_free = visitor->out.is_free = true;
 	set_number(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	visitor->next = gate->visitors;
@@ -359,7 +359,7 @@ static void on_door(struct loop_watch *watch, uint32_t events)
 	}
 }
 
-int publish_begin(struct gate_process *gate, int first_fd)
+int gate_publish_begin(struct gate_process *gate, int first_fd)
 {
 	int rc = 0;
 
@@ -375,7 +375,7 @@ int publish_begin(struct gate_process *gate, int first_fd)
 
 /* --- time, and the end -------------------------------------------------------------------------------------- */
 
-bool publish_check_time(struct gate_process *gate, uint64_t now_ns)
+bool gate_publish_check_time(struct gate_process *gate, uint64_t now_ns)
 {
 	bool has_deadlines = false;
 	struct visitor *next;
@@ -402,7 +402,7 @@ bool publish_check_time(struct gate_process *gate, uint64_t now_ns)
 	return has_deadlines || gate->are_doors_shut;
 }
 
-void publish_drain(struct gate_process *gate)
+void gate_publish_drain(struct gate_process *gate)
 {
 	struct visitor *next;
 

@@ -15,7 +15,7 @@
 /* Then others have their turn. */
 #define ROUNDS_MAX 16
 
-void relay_half_init(struct relay_half *half)
+void gate_relay_half_init(struct relay_half *half)
 {
 	*half = (struct relay_half){.pipe = {-1, -1}};
 }
@@ -54,7 +54,7 @@ static void give_pipe_back(struct gate_process *gate, struct gate_pipe *pipe)
 	*pipe = (struct gate_pipe){-1, -1};
 }
 
-void relay_half_done(struct gate_process *gate, struct relay_half *half)
+void gate_relay_half_done(struct gate_process *gate, struct relay_half *half)
 {
 	if (half->held)
 		close_pipe(&half->pipe);
@@ -72,7 +72,7 @@ static ssize_t fill_by_hand(struct relay_half *half, int from_fd)
 
 static int fill(struct gate_process *gate, struct relay_half *half, int from_fd, struct gate_host *host, bool is_out)
 {
-	uint64_t room = half->is_free ? PIPE_BYTES : account_room(gate->page);
+	uint64_t room = half->is_free ? PIPE_BYTES : gate_account_room(gate->page);
 	ssize_t len;
 	int rc;
 
@@ -99,7 +99,7 @@ static int fill(struct gate_process *gate, struct relay_half *half, int from_fd,
 		half->is_resting = !half->until;
 	}
 	if (!half->is_free)
-		account_add(gate->page, host, is_out, (uint64_t)len);
+		gate_account_add(gate->page, host, is_out, (uint64_t)len);
 	return 0;
 }
 
@@ -113,8 +113,8 @@ static int empty(struct relay_half *half, int to_fd)
 	return 0;
 }
 
-int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
-	       bool is_out)
+int gate_relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
+		    bool is_out)
 {
 	int rc = 0;
 
@@ -142,8 +142,8 @@ static uint32_t interest(const struct relay_half *out, const struct relay_half *
 	       (in->held ? EPOLLOUT : 0);
 }
 
-bool relay_listen(struct loop_watch *client, struct loop_watch *server, const struct relay_half *up,
-		  const struct relay_half *down)
+bool gate_relay_listen(struct loop_watch *client, struct loop_watch *server, const struct relay_half *up,
+		       const struct relay_half *down)
 {
 	uint32_t client_events = interest(up, down), server_events = interest(down, up);
 
@@ -157,7 +157,7 @@ bool relay_listen(struct loop_watch *client, struct loop_watch *server, const st
 	return up->is_starved || down->is_starved;
 }
 
-void relay_forget_if_gone(struct loop_watch *watch, uint32_t events)
+void gate_relay_forget_if_gone(struct loop_watch *watch, uint32_t events)
 {
 	if (events & (EPOLLHUP | EPOLLERR) && !watch->events)
 		loop_remove(watch);

@@ -22,21 +22,21 @@ struct relay_half {
 	bool is_resting; /* the sender is not read */
 };
 
-void relay_half_init(struct relay_half *half);
-void relay_half_done(struct gate_process *gate, struct relay_half *half);
+void gate_relay_half_init(struct relay_half *half);
+void gate_relay_half_done(struct gate_process *gate, struct relay_half *half);
 /*
  * Move what can be moved now. 0, -EDQUOT if no more bytes may go through, or another negative errno: the connection is broken.
  */
-int relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
-	       bool is_out);
+int gate_relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
+		    bool is_out);
 
 /*
  * Two sides that are connected: listen to each for what can be done now. @up goes from @client to @server. True: one waits for a
  * pipe, and must be looked after later.
  */
-bool relay_listen(struct loop_watch *client, struct loop_watch *server, const struct relay_half *up,
-		  const struct relay_half *down);
+bool gate_relay_listen(struct loop_watch *client, struct loop_watch *server, const struct relay_half *up,
+		       const struct relay_half *down);
 /* That a side has hung up would be heard for ever: it is not listened to any more if nothing else is wanted of it now. */
-void relay_forget_if_gone(struct loop_watch *watch, uint32_t events);
+void gate_relay_forget_if_gone(struct loop_watch *watch, uint32_t events);
 
 #endif

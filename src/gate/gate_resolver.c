@@ -16,7 +16,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define ATTEMPT_NS 2000000000ULL
 /* One of the two kinds of addresses is there: the other has this long. */
@@ -177,7 +177,7 @@ static int send_questions(struct lookup *lookup)
 	uint8_t message[2 + DNS_MESSAGE_MAX];
 
 	for (size_t kind = 0; kind < KINDS; kind++) {
-		size_t len = dns_write_query(lookup->ids[kind], lookup->name, kinds[kind], message + 2);
+		size_t len = gate_dns_write_query(lookup->ids[kind], lookup->name, kinds[kind], message + 2);
 		const void *from = message + 2;
 
 		if (lookup->is_answered[kind])
@@ -201,10 +201,10 @@ static void take_message(struct lookup *lookup, const uint8_t *message, size_t l
 		unsigned code = 0;
 
 		if (lookup->is_answered[kind] ||
-		    !dns_read_answer(message, len, lookup->ids[kind], lookup->name, kinds[kind], &found, &code))
+		    !gate_dns_read_answer(message, len, lookup->ids[kind], lookup->name, kinds[kind], &found, &code))
 			continue;
 		lookup->found[kind] = found;
-		if (!lookup->stream && dns_is_cut(message, len)) {
+		if (!lookup->stream && gate_dns_is_cut(message, len)) {
 			lookup->is_cut = true;
 			continue;
 		}
@@ -323,7 +323,7 @@ static void begin(struct lookup *lookup)
 
 /* --- the host's files --------------------------------------------------------------------------------------- */
 
-int resolver_init(struct resolver *resolver, struct loop *loop)
+int gate_resolver_init(struct resolver *resolver, struct loop *loop)
 {
 	*resolver = (struct resolver){.loop = loop};
 	resolver->cache = calloc(RESOLVER_CACHE_MAX, sizeof(*resolver->cache));
@@ -336,12 +336,12 @@ static bool is_stale(const struct resolver *resolver)
 	return resolver->refresh && sys_monotonic_ns() >= resolver->fresh_until_ns;
 }
 
-void resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers)
+void gate_resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers)
 {
 	bool is_changed = memcmp(&resolver->servers, servers, sizeof(*servers)) != 0;
 	struct lookup *next;
 
-	resolver_read_hosts(resolver, hosts);
+	gate_resolver_read_hosts(resolver, hosts);
 	resolver->servers = *servers;
 	resolver->fresh_until_ns = sys_monotonic_ns() + FRESH_NS;
 	resolver->is_refreshing = false;
@@ -384,8 +384,8 @@ static void wait_for(struct lookup *lookup, struct resolver_waiter *waiter)
 	lookup->waiters = waiter;
 }
 
-bool resolver_ask(struct resolver *resolver, const char *name, struct dns_addresses *out,
-		  struct resolver_waiter *waiter)
+bool gate_resolver_ask(struct resolver *resolver, const char *name, struct dns_addresses *out,
+		       struct resolver_waiter *waiter)
 {
 	bool must_wait = is_stale(resolver);
 	struct lookup *lookup;
@@ -419,7 +419,7 @@ bool resolver_ask(struct resolver *resolver, const char *name, struct dns_addres
 	return false;
 }
 
-void resolver_forget(struct resolver_waiter *waiter)
+void gate_resolver_forget(struct resolver_waiter *waiter)
 {
 	if (!waiter->lookup)
 		return;
@@ -432,7 +432,7 @@ void resolver_forget(struct resolver_waiter *waiter)
 	waiter->lookup = NULL;
 }
 
-bool resolver_check_time(struct resolver *resolver, uint64_t now_ns)
+bool gate_resolver_check_time(struct resolver *resolver, uint64_t now_ns)
 {
 	struct lookup *next;
 

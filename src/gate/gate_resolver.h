@@ -64,7 +64,7 @@ struct resolver {
 	size_t next_cached;
 	struct lookup *lookups;
 	size_t lookup_count;
-	/* Have the host's files read: resolver_take_files() is called then. NULL: nobody does. */
+	/* Have the host's files read: gate_resolver_take_files() is called then. NULL: nobody does. */
 	void (*refresh)(void *owner);
 	void *owner;
 	uint64_t fresh_until_ns;
@@ -72,22 +72,22 @@ struct resolver {
 };
 
 /* 0 or -ENOMEM. */
-int resolver_init(struct resolver *resolver, struct loop *loop);
+int gate_resolver_init(struct resolver *resolver, struct loop *loop);
 /* What /etc/hosts says, and who is asked. Lookups that wait for the host's files go on. */
-void resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers);
+void gate_resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers);
 /* gate_resolver_files.c */
-void resolver_read_hosts(struct resolver *resolver, const char *text);
+void gate_resolver_read_hosts(struct resolver *resolver, const char *text);
 /* /etc/resolv.conf; a server's address may name an interface, so whoever reads it must be able to find that. */
-void resolver_read_configuration(const char *text, struct resolver_servers *out);
+void gate_resolver_read_configuration(const char *text, struct resolver_servers *out);
 
 /*
  * Find @name. True: *@out has its addresses, of which there may be none. False: @waiter, whose function and owner are set, will
  * be told.
  */
-bool resolver_ask(struct resolver *resolver, const char *name, struct dns_addresses *out,
-		  struct resolver_waiter *waiter);
-void resolver_forget(struct resolver_waiter *waiter);
+bool gate_resolver_ask(struct resolver *resolver, const char *name, struct dns_addresses *out,
+		       struct resolver_waiter *waiter);
+void gate_resolver_forget(struct resolver_waiter *waiter);
 /* Ask the next server where one has not answered in time. True: somebody still waits. */
-bool resolver_check_time(struct resolver *resolver, uint64_t now_ns);
+bool gate_resolver_check_time(struct resolver *resolver, uint64_t now_ns);
 
 #endif

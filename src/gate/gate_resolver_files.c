@@ -41,7 +41,7 @@ static const char *next_line(const char *at)
 	return at + (*at == '\n');
 }
 
-void resolver_read_hosts(struct resolver *resolver, const char *text)
+void gate_resolver_read_hosts(struct resolver *resolver, const char *text)
 {
 	char word[NET_NAME_SIZE + 1];
 
@@ -91,7 +91,7 @@ static void add_server(struct resolver_servers *servers, const char *text)
 	servers->count++;
 }
 
-void resolver_read_configuration(const char *text, struct resolver_servers *out)
+void gate_resolver_read_configuration(const char *text, struct resolver_servers *out)
 {
 	char word[64];
 

@@ -48,7 +48,7 @@ static struct later_rule *find_place(struct gate_process *gate, const struct net
 	return gate->later_count < GATE_LATER_MAX ? &gate->later[gate->later_count++] : NULL;
 }
 
-int rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run)
+int gate_rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run)
 {
 	struct later_rule *place = find_place(gate, rule, run);
 
@@ -104,7 +104,7 @@ static struct net_verdict decide(const struct gate_process *gate, const struct t
 	return verdict;
 }
 
-struct net_verdict rules_decide(const struct gate_process *gate, const struct net_rule *rule)
+struct net_verdict gate_rules_decide(const struct gate_process *gate, const struct net_rule *rule)
 {
 	return decide(gate, &(struct target){.name = rule->kind == NET_RULE_ADDRESS ? NULL : rule->name,
 					     .is_ipv6 = rule->is_ipv6,
@@ -112,17 +112,17 @@ struct net_verdict rules_decide(const struct gate_process *gate, const struct ne
 					     .port = rule->ports[0].first});
 }
 
-struct net_verdict rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port)
+struct net_verdict gate_rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port)
 {
 	return decide(gate, &(struct target){.name = name, .port = port});
 }
 
-struct net_verdict rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
-					uint16_t port)
+struct net_verdict gate_rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
+					     uint16_t port)
 {
 	struct net_verdict verdict =
 		decide(gate, &(struct target){.is_ipv6 = is_ipv6, .address = address, .port = port});
-	const uint8_t *inside = address_inside(is_ipv6, address);
+	const uint8_t *inside = policy_address_inside(is_ipv6, address);
 	struct net_verdict by_inside = {0};
 
 	/* What denies an IPv4 address denies it in every dress: the kernel dials a mapped one as what it is. */
@@ -132,10 +132,10 @@ struct net_verdict rules_decide_address(const struct gate_process *gate, bool is
 }
 
 /* All rules that allow something of the host count together, unless something has denied it since. */
-struct net_verdict rules_decide_request(const struct gate_process *gate, const char *name, uint16_t port,
-					const char *method, const char *target)
+struct net_verdict gate_rules_decide_request(const struct gate_process *gate, const char *name, uint16_t port,
+					     const char *method, const char *target)
 {
-	struct net_verdict verdict = rules_decide_name(gate, name, port), by_policy;
+	struct net_verdict verdict = gate_rules_decide_name(gate, name, port), by_policy;
 	uint64_t denied = 0;
 
 	if (!verdict.is_allowed || !net_rule_is_limited(verdict.rule))

@@ -134,7 +134,7 @@ static enum sniff sniff_tls(const uint8_t *bytes, size_t len, struct sniffed *ou
 	return SNIFF_MORE;
 }
 
-enum sniff sniff_retry(const uint8_t *bytes, size_t len)
+enum sniff gate_sniff_retry(const uint8_t *bytes, size_t len)
 {
 	/* A ServerHello whose random bytes say that it is none: RFC 8446, 4.1.3. */
 	static const uint8_t random[] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11, 0xbe, 0x1d, 0x8c,
@@ -149,7 +149,7 @@ enum sniff sniff_retry(const uint8_t *bytes, size_t len)
 	return len < random_at + sizeof(random) ? SNIFF_MORE : SNIFF_FOUND;
 }
 
-enum sniff sniff_second_hello(const uint8_t *bytes, size_t len, struct sniffed *out)
+enum sniff gate_sniff_second_hello(const uint8_t *bytes, size_t len, struct sniffed *out)
 {
 	size_t at = 0;
 	enum sniff found;
@@ -318,7 +318,7 @@ static enum sniff sniff_behind_empty_lines(const char *text, size_t len, struct 
 	return found == SNIFF_FOUND ? SNIFF_BAD : found;
 }
 
-enum sniff sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *out)
+enum sniff gate_sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *out)
 {
 	enum sniff found;
 

@@ -25,14 +25,14 @@ struct sniffed {
 	size_t hello_len;         /* of TLS: the records that its ClientHello came in */
 };
 
-enum sniff sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *out);
+enum sniff gate_sniff_first_bytes(const uint8_t *bytes, size_t len, struct sniffed *out);
 
 /*
  * A server may ask for a second ClientHello, and some take the name out of that. Are these its first bytes? SNIFF_FOUND: it asks;
  * SNIFF_NONE: it does not.
  */
-enum sniff sniff_retry(const uint8_t *bytes, size_t len);
+enum sniff gate_sniff_retry(const uint8_t *bytes, size_t len);
 /* What a client says then: early data of the first time may come before it. */
-enum sniff sniff_second_hello(const uint8_t *bytes, size_t len, struct sniffed *out);
+enum sniff gate_sniff_second_hello(const uint8_t *bytes, size_t len, struct sniffed *out);
 
 #endif

@@ -12,8 +12,8 @@
 
 #include "gate/gate_process.h"
 #include "plan/plan_landlock.h"
-#include "plan/seccomp_compile.h"
-#include "sys/calls.h"
+#include "plan/seccomp/seccomp_compile.h"
+#include "base/sys/calls.h"
 
 #define FAMILY_INET 2
 #define FAMILY_INET6 10
@@ -106,7 +106,7 @@ static int leave_files(int abi)
 	if (!abi)
 		return 0;
 	ruleset_fd =
-		sys_landlock_create(landlock_rights_of_abi(abi),
+		sys_landlock_create(plan_landlock_rights_of_abi(abi),
 				    abi >= 6 ? SYS_LANDLOCK_SCOPE_ABSTRACT_UNIX | SYS_LANDLOCK_SCOPE_SIGNAL : 0, abi);
 	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET);
 }

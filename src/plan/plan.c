@@ -92,7 +92,7 @@ int plan_needs_namespace(struct plan_build *build, const char *what)
 	return error_hint(build->error, "allow user namespaces; `belljar doctor` says how");
 }
 
-const char *rung_name(enum rung rung)
+const char *plan_rung_name(enum rung rung)
 {
 	return policy_rung_names[rung];
 }
@@ -112,8 +112,8 @@ static int choose_rung(struct plan_build *build)
 	if (rung >= build->policy->rung)
 		return 0;
 	error_set(build->error, STAGE_HOST, EPERM,
-		  "this host can isolate only up to the rung '%s', and the policy asks for '%s'", rung_name(rung),
-		  rung_name(build->policy->rung));
+		  "this host can isolate only up to the rung '%s', and the policy asks for '%s'", plan_rung_name(rung),
+		  plan_rung_name(build->policy->rung));
 	return error_hint(
 		build->error, "%s; `belljar doctor` says more",
 		!host->has_user_namespaces && build->policy->rung == RUNG_NAMESPACE
@@ -266,7 +266,7 @@ static bool is_writable(const struct plan_build *build, const char *path)
 static bool is_tool_directory(const struct plan_build *build, const char *path)
 {
 	static const char npm[] = "/node_modules/.bin", programs[] = "/bin";
-	const char *environment = host_variable(build->host->environment, "VIRTUAL_ENV");
+	const char *environment = survey_variable(build->host->environment, "VIRTUAL_ENV");
 	size_t len = strlen(path), environment_len = environment ? strlen(environment) : 0;
 
 	if (len >= sizeof(npm) - 1 && !strcmp(path + len - (sizeof(npm) - 1), npm))
@@ -360,7 +360,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 		   const struct plan_request *request, struct error *error)
 {
 	struct plan_build build = {
-		.plan = plan, .policy = host_policy(host, policy), .host = host, .request = request, .error = error};
+		.plan = plan, .policy = survey_policy(host, policy), .host = host, .request = request, .error = error};
 	const char *agent;
 	int rc;
 
@@ -372,7 +372,7 @@ static int compile(struct plan *plan, enum plan_kind kind, const struct policy *
 	};
 	if (host->real_home)
 		plan->home = plan_string(&build, host->real_home);
-	agent = host_variable(host->environment, "SSH_AUTH_SOCK");
+	agent = survey_variable(host->environment, "SSH_AUTH_SOCK");
 	if (agent && agent[0] == '/')
 		plan->agent = plan_string(&build, agent);
 	plan->limits = policy->limits;

@@ -12,8 +12,8 @@
 
 #include "base/json_write.h"
 #include "base/list.h"
-#include "host/host.h"
-#include "jar/jar_plan.h"
+#include "survey/survey.h"
+#include "inside/jar_plan.h"
 #include "plan/plan_gate.h"
 
 /* Something asked for that this run does not have, or something the user should know. */
@@ -164,16 +164,7 @@ void plan_print_json(const struct plan *plan, struct text *out);
 void plan_write_limits(const struct limits *limits, struct json_writer *writer, const char *key);
 void plan_write_remark(const struct plan_remark *remark, struct json_writer *writer);
 void plan_write_remarks(const struct plan_remark_list *list, struct json_writer *writer, const char *key);
-/* The rows of JAR_STEPS. */
-struct step_row {
-	const char *name;
-	enum stage stage;
-	unsigned traits;    /* enum step_trait */
-	const char *words;  /* for plan_describe_step() */
-	const char *fields; /* for the JSON form */
-};
-extern const struct step_row step_rows[STEP_KIND_COUNT];
-const char *rung_name(enum rung rung);
+const char *plan_rung_name(enum rung rung);
 /*
  * plan_environment.c: the literal texts that are redacted: those of the policy, and values of variables that look like
  * secrets and are not @inside (NULL: none is). 0 or -ENOMEM.

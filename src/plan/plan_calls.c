@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "base/paths.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 static bool is_mount(const struct plan_step *step)
 {
-	return step_rows[step->kind].traits & STEP_ANEW_PLACE || step->kind == STEP_BIND || step->kind == STEP_OVERLAY;
+	return inside_step_rows[step->kind].traits & STEP_ANEW_PLACE || step->kind == STEP_BIND ||
+	       step->kind == STEP_OVERLAY;
 }
 
 /* The step whose mount @step's target lies in; NULL: the root. */
@@ -34,10 +35,10 @@ static bool is_anew(const struct plan_step_list *steps, const struct plan_step *
 {
 	const struct plan_step *around;
 
-	if (!(step_rows[step->kind].traits & STEP_ANEW_INSIDE))
-		return step_rows[step->kind].traits & (STEP_ANEW | STEP_ANEW_PLACE);
+	if (!(inside_step_rows[step->kind].traits & STEP_ANEW_INSIDE))
+		return inside_step_rows[step->kind].traits & (STEP_ANEW | STEP_ANEW_PLACE);
 	around = mount_around(steps, step);
-	return around && step_rows[around->kind].traits & STEP_ANEW_PLACE;
+	return around && inside_step_rows[around->kind].traits & STEP_ANEW_PLACE;
 }
 
 /*

@@ -157,7 +157,7 @@ static void add_trust(struct plan_build *build)
 	for (size_t i = 0; i < ARRAY_LEN(always); i++)
 		add_variable(build, always[i], path);
 	for (size_t i = 0; i < ARRAY_LEN(instead); i++)
-		if (host_variable(build->host->environment, instead[i]))
+		if (survey_variable(build->host->environment, instead[i]))
 			add_variable(build, instead[i], path);
 }
 

@@ -7,7 +7,7 @@
 #ifndef BELLJAR_PLAN_PLAN_GATE_H
 #define BELLJAR_PLAN_PLAN_GATE_H
 
-#include "jar/jar_plan.h"
+#include "inside/jar_plan.h"
 #include "policy/net_rules.h"
 #include "policy/publish.h"
 

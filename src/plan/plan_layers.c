@@ -26,16 +26,16 @@ bool plan_layer_has_user_xattrs(const struct host *host)
 	return host->uid != 0 || !host->has_id_mapped_mounts;
 }
 
-const char *view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer)
+const char *plan_view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer)
 {
 	bool is_copy = plan_layer_kind(build->host, layer) == LAYER_COPY;
 	const char *target = is_copy && build->plan->rung != RUNG_NAMESPACE ? layer->upper.path : layer->path.path;
 	struct place *place;
 
 	if (build->plan->rung != RUNG_NAMESPACE) {
-		place = view_add_bind(build, view, &layer->upper, target, 0);
+		place = plan_view_add_bind(build, view, &layer->upper, target, 0);
 	} else {
-		place = view_add_bind(build, view, &layer->path, target, STEP_ID_MAPPED);
+		place = plan_view_add_bind(build, view, &layer->path, target, STEP_ID_MAPPED);
 		place->kind = is_copy ? PLACE_BIND : PLACE_OVERLAY;
 		/* What is mounted in it is no part of the layer. */
 		place->flags &= ~(unsigned)STEP_RECURSIVE;

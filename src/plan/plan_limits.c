@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "plan/seccomp_rules.h"
+#include "plan/seccomp/seccomp_rules.h"
 #include "policy/policy_build.h"
 
 #define METER_HINT                                                                                                     \

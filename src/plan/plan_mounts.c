@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "plan/plan_landlock.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 /* Sockets of programs outside lie in shown directories too, so writing there does not include connecting. */
 #define WRITE_RIGHTS (~(SYS_LANDLOCK_IOCTL_DEV | LANDLOCK_RESOLVE_UNIX))
@@ -295,7 +295,7 @@ static void add_rules(struct plan_build *build, const struct view *view)
 	plan->core.landlock_abi = has_mounts && build->host->landlock_abi < 2 ? 0 : build->host->landlock_abi;
 	if (!plan->core.landlock_abi || plan->rung == RUNG_PROCESS)
 		return;
-	plan->core.landlock_files = landlock_rights_of_abi(plan->core.landlock_abi);
+	plan->core.landlock_files = plan_landlock_rights_of_abi(plan->core.landlock_abi);
 	/* With mounts the sockets of the host are absent, but for those in a directory that the policy shows. */
 	if (has_mounts)
 		plan->core.landlock_files &= ~LANDLOCK_RESOLVE_UNIX;
@@ -310,7 +310,7 @@ static void add_rules(struct plan_build *build, const struct view *view)
 	}
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
-		const struct place *around = view_around(view, i);
+		const struct place *around = plan_view_around(view, i);
 		uint64_t rights = rights_of(place, plan->rung);
 
 		if (!rights || (!has_mounts && !is_on_host(place)))
@@ -343,7 +343,7 @@ static int check_nested(struct plan_build *build, const struct view *view)
 		for (size_t j = 0; j < i; j++) {
 			const struct place *outer = &view->items[j];
 
-			if (!place_shows_host(outer) || !path_is_within(place->target, outer->target) ||
+			if (!plan_place_shows_host(outer) || !path_is_within(place->target, outer->target) ||
 			    !(rights_of(outer, RUNG_LANDLOCK) & ~meant))
 				continue;
 			if (build->policy->optional & (1U << GUARANTEE_FILESYSTEM)) {
@@ -414,13 +414,14 @@ static void add_plain_gitconfig(struct plan_build *build)
 
 int plan_mounts(struct plan_build *build)
 {
-	AUTO(view_done) struct view view = {0}, pins = {0};
+	AUTO(plan_view_done) struct view view = {0}, pins = {0};
 	int rc = build->plan->rung == RUNG_NAMESPACE ? 0 : check_without_mounts(build);
 
 	if (rc == 0)
-		rc = view_make(build, &view, &pins);
+		rc = plan_view_make(build, &view, &pins);
 	for (size_t i = 0; rc == 0 && i < view.count; i++)
-		build->plan->writes_host |= place_writes_host(&view.items[i]) && !(view.items[i].flags & STEP_DEVICE);
+		build->plan->writes_host |=
+			plan_place_writes_host(&view.items[i]) && !(view.items[i].flags & STEP_DEVICE);
 	if (rc == 0 && !build->has_failed && build->plan->rung == RUNG_LANDLOCK)
 		rc = check_nested(build, &view);
 	if (rc == 0 && !build->has_failed) {

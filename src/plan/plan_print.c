@@ -13,12 +13,7 @@
 #include <sys/resource.h>
 
 #include "base/units.h"
-#include "plan/seccomp_compile.h"
-
-const struct step_row step_rows[] = {
-#define STEP_ROW(kind, function, ...) [STEP_##kind] = {STEP_ROW_OF(__VA_ARGS__)},
-#define STEP_ROW_OF(name, stage, traits, words, fields) name, STAGE_##stage, traits, words, fields
-	JAR_STEPS(STEP_ROW)};
+#include "plan/seccomp/seccomp_compile.h"
 
 struct flag_name {
 	unsigned flag;
@@ -157,7 +152,7 @@ static void describe_argument(const struct plan_step *step, char letter, struct 
 
 void plan_describe_step(const struct plan_step *step, struct text *out)
 {
-	for (const char *at = step_rows[step->kind].words; *at; at++) {
+	for (const char *at = inside_step_rows[step->kind].words; *at; at++) {
 		if (*at == '%')
 			describe_argument(step, *++at, out);
 		else
@@ -222,7 +217,7 @@ void plan_print(const struct plan *plan, struct text *out)
 {
 	struct seccomp_profile profile;
 
-	text_append_format(out, "rung: %s\nnamespaces:", rung_name(plan->rung));
+	text_append_format(out, "rung: %s\nnamespaces:", plan_rung_name(plan->rung));
 	for (size_t i = 0; i < ARRAY_LEN(namespace_names); i++)
 		if (plan->core.namespaces & namespace_names[i].flag)
 			text_append_format(out, " %s", namespace_names[i].name);
@@ -244,7 +239,7 @@ void plan_print(const struct plan *plan, struct text *out)
 		text_append_string(out, "what no rule decides is asked\n");
 	for (size_t i = 0; i < plan->gate.published_count; i++) {
 		text_append_string(out, i ? " " : "published at 127.0.0.1: ");
-		publish_format(&plan->gate.published[i], out);
+		policy_publish_format(&plan->gate.published[i], out);
 	}
 	if (plan->gate.published_count)
 		text_append_char(out, '\n');
@@ -312,7 +307,7 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 	int len;
 
 	json_open_object(writer, NULL);
-	json_write_string(writer, "step", step_rows[step->kind].name);
+	json_write_string(writer, "step", inside_step_rows[step->kind].name);
 	if (step->target)
 		json_write_string(writer, "target", step->target);
 	if (step->source)
@@ -324,8 +319,8 @@ static void write_step(const struct plan_step *step, struct json_writer *writer)
 				json_write_string(writer, NULL, flag_names[i].name);
 		json_close_array(writer);
 	}
-	for (const char *at = step_rows[step->kind].fields; sscanf(at, " %15[a-z]=%c%n", key, &letter, &len) == 2;
-	     at += len)
+	for (const char *at = inside_step_rows[step->kind].fields;
+	     sscanf(at, " %15[a-z]=%c%n", key, &letter, &len) == 2; at += len)
 		write_argument(step, letter, writer, key);
 	if (step->kind == STEP_NETLINK)
 		write_messages(step, writer);
@@ -380,7 +375,7 @@ static void write_published(const struct plan_gate *gate, struct json_writer *wr
 	for (size_t i = 0; i < gate->published_count; i++) {
 		AUTO_TEXT entry = {0};
 
-		publish_format(&gate->published[i], &entry);
+		policy_publish_format(&gate->published[i], &entry);
 		json_write_string(writer, NULL, text_string(&entry));
 	}
 	json_close_array(writer);
@@ -425,7 +420,7 @@ void plan_write_limits(const struct limits *limits, struct json_writer *writer, 
 	write_limit(writer, "core", limits->core_bytes, 1);
 	write_limit(writer, "net_connections", limits->net_connections, 1);
 	write_limit(writer, "net_bytes", limits->net_bytes, 1);
-	if (output_is_split(&limits->output)) {
+	if (policy_output_is_split(&limits->output)) {
 		json_open_object(writer, "output");
 		write_limit(writer, "stdout", limits->output.stream_bytes[0], 1);
 		write_limit(writer, "stderr", limits->output.stream_bytes[1], 1);
@@ -468,7 +463,7 @@ void plan_print_json(const struct plan *plan, struct text *out)
 
 	json_open_object(&writer, NULL);
 	json_write_integer(&writer, "version", 1);
-	json_write_string(&writer, "rung", rung_name(plan->rung));
+	json_write_string(&writer, "rung", plan_rung_name(plan->rung));
 	json_open_array(&writer, "namespaces");
 	for (size_t i = 0; i < ARRAY_LEN(namespace_names); i++)
 		if (plan->core.namespaces & namespace_names[i].flag)

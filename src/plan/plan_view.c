@@ -15,7 +15,7 @@
 
 #include <assert.h>
 
-struct place *view_add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target)
+struct place *plan_view_add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target)
 {
 	static struct place spare;
 	struct place *place = build->has_failed ? NULL : list_add(view);
@@ -30,35 +30,35 @@ struct place *view_add(struct plan_build *build, struct view *view, enum place_k
 	return place;
 }
 
-void view_set_on_host(struct place *place, const struct host_path *path)
+void plan_view_set_on_host(struct place *place, const struct host_path *path)
 {
 	place->on_host = path->kind;
 	place->place_device = path->device;
 	place->place_inode = path->inode;
 }
 
-struct place *view_add_bind(struct plan_build *build, struct view *view, const struct host_path *from,
-			    const char *target, unsigned flags)
+struct place *plan_view_add_bind(struct plan_build *build, struct view *view, const struct host_path *from,
+				 const char *target, unsigned flags)
 {
-	struct place *place = view_add(build, view, PLACE_BIND, target);
+	struct place *place = plan_view_add(build, view, PLACE_BIND, target);
 
 	place->source = plan_string(build, from->path);
 	place->device = from->device;
 	place->inode = from->inode;
 	place->flags = flags | (from->kind == PATH_DIRECTORY ? STEP_RECURSIVE : STEP_ON_FILE);
 	/* By default a thing stands where it stands on the host. */
-	view_set_on_host(place, from);
+	plan_view_set_on_host(place, from);
 	return place;
 }
 
-const struct place *view_around(const struct view *view, size_t index)
+const struct place *plan_view_around(const struct view *view, size_t index)
 {
 	size_t around = view->items[index].around;
 
 	return around == SIZE_MAX ? NULL : &view->items[around];
 }
 
-void view_done(struct view *view)
+void plan_view_done(struct view *view)
 {
 	free(view->items);
 	*view = (struct view){0};
@@ -72,7 +72,7 @@ static bool is_collected(const struct view *view)
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 		bool needs_source =
-			place_shows_host(place) || place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE;
+			plan_place_shows_host(place) || place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE;
 
 		if (place->target[0] != '/' || place->order != i + 1 || (needs_source && !place->source) ||
 		    place->kind == PLACE_HIDDEN || place->kind == PLACE_PIN || place->is_dropped)
@@ -86,9 +86,9 @@ static bool is_sorted(const struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
-		const struct place *around = view_around(view, i);
+		const struct place *around = plan_view_around(view, i);
 
-		if (i && view_compare_paths(view->items[i - 1].target, place->target) >= 0)
+		if (i && plan_view_compare_paths(view->items[i - 1].target, place->target) >= 0)
 			return false;
 		if (around ? around >= place || !path_is_within(place->target, around->target)
 			   : i && path_is_within(place->target, view->items[i - 1].target))
@@ -101,10 +101,10 @@ static bool is_sorted(const struct view *view)
 static bool is_ordered(const struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
-		const struct place *around = view_around(view, i);
+		const struct place *around = plan_view_around(view, i);
 		enum place_kind kind = view->items[i].kind;
 
-		if (around && place_shows_host(around) && !view->items[i].is_over &&
+		if (around && plan_place_shows_host(around) && !view->items[i].is_over &&
 		    (kind == PLACE_SYMLINK || kind == PLACE_FILE))
 			return false;
 	}
@@ -117,7 +117,7 @@ static bool has_written_link(const struct view *view, const struct host_path_lis
 	for (size_t i = 0; i < list->count; i++)
 		for (size_t j = 0; j < list->items[i].links.count; j++)
 			for (size_t k = 0; k < view->count; k++)
-				if (place_writes_host(&view->items[k]) && !(view->items[k].flags & STEP_ON_FILE) &&
+				if (plan_place_writes_host(&view->items[k]) && !(view->items[k].flags & STEP_ON_FILE) &&
 				    path_is_within(list->items[i].links.items[j], view->items[k].source))
 					return true;
 	return false;
@@ -129,9 +129,9 @@ static bool is_protected(const struct plan_build *build, const struct view *view
 	const struct host *host = build->host;
 
 	for (size_t i = 0; i < view->count; i++) {
-		const struct place *around = view_around(view, i);
+		const struct place *around = plan_view_around(view, i);
 
-		if (view->items[i].is_in_host != (around && place_shows_host(around)))
+		if (view->items[i].is_in_host != (around && plan_place_shows_host(around)))
 			return false;
 		if (around && around->kind == PLACE_HIDDEN)
 			return false;
@@ -158,25 +158,25 @@ static void forbid_execution(struct view *view)
 
 /* --- the three stages --------------------------------------------------------------------------------------- */
 
-int view_make(struct plan_build *build, struct view *view, struct view *pins)
+int plan_view_make(struct plan_build *build, struct view *view, struct view *pins)
 {
-	int rc = view_refuse_written_links(build);
+	int rc = plan_view_refuse_written_links(build);
 
 	if (rc == 0)
-		rc = view_collect(build, view);
+		rc = plan_view_collect(build, view);
 	if (rc < 0 || build->has_failed)
 		return rc;
 	assert(is_collected(view));
-	view_order(build, view);
+	plan_view_order(build, view);
 	if (build->has_failed)
 		return 0;
 	assert(is_ordered(view));
-	rc = view_protect(build, view, pins);
+	rc = plan_view_protect(build, view, pins);
 	if (rc < 0 || build->has_failed)
 		return rc;
 	assert(is_protected(build, view));
 	if (build->policy->exec == EXEC_TRUSTED)
 		forbid_execution(view);
-	view_note_tools(build, view);
+	plan_view_note_tools(build, view);
 	return 0;
 }

@@ -57,13 +57,13 @@ struct place {
 LIST_TYPE(struct place, view);
 
 /* Does something of the host stand there? What else is in the view then stands on it, and it shows what lies in it. */
-static inline bool place_shows_host(const struct place *place)
+static inline bool plan_place_shows_host(const struct place *place)
 {
 	return place->kind == PLACE_BIND || place->kind == PLACE_OVERLAY;
 }
 
 /* Does the host keep what the command writes there? */
-static inline bool place_writes_host(const struct place *place)
+static inline bool plan_place_writes_host(const struct place *place)
 {
 	return place->kind == PLACE_BIND && !place->layer && !(place->flags & STEP_READ_ONLY);
 }
@@ -72,11 +72,11 @@ static inline bool place_writes_host(const struct place *place)
  * The places of build's policy on its host, sorted, each target once, outer before inner; and apart from them, as @pins, the
  * host's directories that must stay where they are.
  */
-int view_make(struct plan_build *build, struct view *view, struct view *pins);
+int plan_view_make(struct plan_build *build, struct view *view, struct view *pins);
 /* plan_layers.c: what @step, of a place under @layer, is carried out with. */
 void plan_set_layer(struct plan_build *build, struct plan_step *step, const struct host_layer *layer);
 /* The innermost place that encloses place @index of a view in order; NULL: the root itself. */
-const struct place *view_around(const struct view *view, size_t index);
-void view_done(struct view *view);
+const struct place *plan_view_around(const struct view *view, size_t index);
+void plan_view_done(struct view *view);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * A layer adds its places and looks at no other layer's, so that each reads by itself: devices, the system, /etc,
  * toolchains, the work directory, private places, what the user named. Of two places at one target the later layer's wins
- * (plan_view_order.c), so the calls in view_collect() stand in the order of who knows best: what the user names comes
+ * (plan_view_order.c), so the calls in plan_view_collect() stand in the order of who knows best: what the user names comes
  * after what Belljar shows by itself, and protected files come before it, because naming one lifts its protection.
  * The home comes last, since it is made only where nothing else holds it.
  */
@@ -22,9 +22,9 @@
 static void add_same(struct plan_build *build, struct view *view, const struct host_path *from, unsigned flags)
 {
 	if (from->kind == PATH_SYMLINK)
-		view_add(build, view, PLACE_SYMLINK, from->path)->source = plan_string(build, from->target);
+		plan_view_add(build, view, PLACE_SYMLINK, from->path)->source = plan_string(build, from->target);
 	else if (from->kind != PATH_OTHER)
-		view_add_bind(build, view, from, from->path, flags);
+		plan_view_add_bind(build, view, from, from->path, flags);
 }
 
 static void add_list(struct plan_build *build, struct view *view, const struct host_path_list *list, unsigned flags)
@@ -36,7 +36,7 @@ static void add_list(struct plan_build *build, struct view *view, const struct h
 /* A made-up file in its own read-only mount: it can be neither changed nor replaced. */
 static struct place *add_file(struct plan_build *build, struct view *view, const char *path, const char *content)
 {
-	struct place *place = view_add(build, view, PLACE_FILE, path);
+	struct place *place = plan_view_add(build, view, PLACE_FILE, path);
 
 	place->source = content;
 	place->flags = STEP_ON_FILE | STEP_READ_ONLY;
@@ -56,14 +56,14 @@ static void add_devices(struct plan_build *build, struct view *view)
 	struct place *place;
 
 	for (size_t i = 0; i < build->host->devices.count; i++)
-		view_add_bind(build, view, &build->host->devices.items[i], build->host->devices.items[i].path,
-			      STEP_DEVICE | STEP_NO_EXEC);
+		plan_view_add_bind(build, view, &build->host->devices.items[i], build->host->devices.items[i].path,
+				   STEP_DEVICE | STEP_NO_EXEC);
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
-		view_add(build, view, PLACE_SYMLINK, links[i][0])->source = links[i][1];
-	place = view_add(build, view, PLACE_DEVPTS, "/dev/pts");
+		plan_view_add(build, view, PLACE_SYMLINK, links[i][0])->source = links[i][1];
+	place = plan_view_add(build, view, PLACE_DEVPTS, "/dev/pts");
 	place->on_host = PATH_DIRECTORY;
 	place->limit = TERMINALS_MAX;
-	view_add(build, view, PLACE_PROC, "/proc")->on_host = PATH_DIRECTORY;
+	plan_view_add(build, view, PLACE_PROC, "/proc")->on_host = PATH_DIRECTORY;
 }
 
 /*
@@ -132,7 +132,7 @@ static void add_etc(struct plan_build *build, struct view *view)
 					     build->host->hosts));
 		} else if (may_be_copied(build, path)) {
 			struct place *place =
-				view_add_bind(build, view, path, path->path, STEP_READ_ONLY | STEP_FOLLOW);
+				plan_view_add_bind(build, view, path, path->path, STEP_READ_ONLY | STEP_FOLLOW);
 
 			place->is_copied = true;
 			place->mode = path->mode & 0555;
@@ -211,10 +211,10 @@ static void add_git(struct plan_build *build, struct view *view, bool is_read_on
 	if (workdir->git.kind != PATH_DIRECTORY || (is_read_only && !workdir->has_git_file))
 		return;
 	if (!path_is_within(workdir->git.path, workdir->path.path))
-		view_add_bind(build, view, &workdir->git, workdir->git.path, flags);
+		plan_view_add_bind(build, view, &workdir->git, workdir->git.path, flags);
 	/* The other worktrees' parts are protected, this one's own is not. */
 	if (workdir->git_own.kind == PATH_DIRECTORY)
-		view_add_bind(build, view, &workdir->git_own, workdir->git_own.path, flags);
+		plan_view_add_bind(build, view, &workdir->git_own, workdir->git_own.path, flags);
 }
 
 /* The workdir, the repository around it, and what in both other programs would execute later. */
@@ -228,7 +228,7 @@ static void add_workdir(struct plan_build *build, struct view *view)
 		return;
 	}
 	if (build->has_private_workdir) {
-		view_add(build, view, PLACE_PRIVATE, PRIVATE_WORKDIR)->mode = 0755;
+		plan_view_add(build, view, PLACE_PRIVATE, PRIVATE_WORKDIR)->mode = 0755;
 		build->plan->core.workdir = PRIVATE_WORKDIR;
 		return;
 	}
@@ -241,14 +241,14 @@ static void add_workdir(struct plan_build *build, struct view *view)
 	is_read_only = has_read_only_workdir(build);
 	build->plan->core.workdir = plan_string(build, workdir->path.path);
 	if (workdir->top.kind == PATH_DIRECTORY)
-		view_add_bind(build, view, &workdir->top, workdir->top.path, STEP_READ_ONLY | STEP_ID_MAPPED);
+		plan_view_add_bind(build, view, &workdir->top, workdir->top.path, STEP_READ_ONLY | STEP_ID_MAPPED);
 	/* A repository that lies elsewhere has no layer: what the command changes there would be the host's. */
 	add_git(build, view, is_read_only || build->host->has_workdir_layer);
 	if (build->host->has_workdir_layer && !is_read_only)
-		build->plan->core.workdir = view_add_layer(build, view, &build->host->layers.items[0]);
+		build->plan->core.workdir = plan_view_add_layer(build, view, &build->host->layers.items[0]);
 	else
-		view_add_bind(build, view, &workdir->path, workdir->path.path,
-			      STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
+		plan_view_add_bind(build, view, &workdir->path, workdir->path.path,
+				   STEP_ID_MAPPED | (is_read_only ? STEP_READ_ONLY : 0));
 	/* What stands elsewhere, since there are no mounts, has nothing on it either. */
 	if (!build->policy->has_protect || is_read_only || strcmp(build->plan->core.workdir, workdir->path.path) != 0)
 		return;
@@ -257,7 +257,7 @@ static void add_workdir(struct plan_build *build, struct view *view)
 
 		/* Nothing can be mounted on a symbolic link; if the command replaces it, the result says so. */
 		if (protected->kind == PATH_DIRECTORY || protected->kind == PATH_FILE)
-			view_add_bind(build, view, protected, protected->path, STEP_READ_ONLY | STEP_ID_MAPPED)
+			plan_view_add_bind(build, view, protected, protected->path, STEP_READ_ONLY | STEP_ID_MAPPED)
 				->is_protected = true;
 	}
 }
@@ -294,20 +294,21 @@ static void add_private_places(struct plan_build *build, struct view *view)
 		bool is_link = on_host->kind == PATH_DIRECTORY && strcmp(on_host->path, tmpfs->path) != 0 &&
 			       !is_moved(policy, tmpfs->path);
 		struct place *place =
-			view_add(build, view, tmpfs->size_bytes == LIMIT_NONE ? PLACE_PRIVATE : PLACE_TMPFS,
-				 is_link ? on_host->path : tmpfs->path);
+			plan_view_add(build, view, tmpfs->size_bytes == LIMIT_NONE ? PLACE_PRIVATE : PLACE_TMPFS,
+				      is_link ? on_host->path : tmpfs->path);
 
 		place->mode = private_mode(build, tmpfs->path);
 		if (is_link && place->mode == 0755)
 			place->mode = private_mode(build, on_host->path);
 		place->limit = tmpfs->size_bytes;
-		view_set_on_host(place, on_host);
+		plan_view_set_on_host(place, on_host);
 		if (is_link)
-			view_add(build, view, PLACE_SYMLINK, tmpfs->path)->source = plan_string(build, on_host->path);
+			plan_view_add(build, view, PLACE_SYMLINK, tmpfs->path)->source =
+				plan_string(build, on_host->path);
 		has_run |= !strcmp(tmpfs->path, "/run");
 	}
 	if (has_run)
-		view_add(build, view, PLACE_SYMLINK, "/var/run")->source = "/run";
+		plan_view_add(build, view, PLACE_SYMLINK, "/var/run")->source = "/run";
 }
 
 static void add_gitconfig(struct plan_build *build, struct view *view)
@@ -355,12 +356,12 @@ static int add_named_mount(struct plan_build *build, struct view *view, const st
 				  "name the directories that the command needs, or another place: %s:/host",
 				  mount->path);
 	}
-	place = view_add_bind(build, view, source, target,
-			      STEP_ID_MAPPED | (mount->access == MOUNT_RO ? STEP_READ_ONLY : 0));
+	place = plan_view_add_bind(build, view, source, target,
+				   STEP_ID_MAPPED | (mount->access == MOUNT_RO ? STEP_READ_ONLY : 0));
 	if (has_own_place)
-		view_set_on_host(place, on_host);
+		plan_view_set_on_host(place, on_host);
 	else if (strcmp(source->path, mount->path) != 0 && !has_parent_component(mount->path))
-		view_add(build, view, PLACE_SYMLINK, mount->path)->source = plan_string(build, source->path);
+		plan_view_add(build, view, PLACE_SYMLINK, mount->path)->source = plan_string(build, source->path);
 	return 0;
 }
 
@@ -398,7 +399,7 @@ static int add_named(struct plan_build *build, struct view *view)
 static void add_cow_directories(struct plan_build *build, struct view *view)
 {
 	for (size_t i = build->host->has_workdir_layer; i < build->host->layers.count; i++)
-		view_add_layer(build, view, &build->host->layers.items[i]);
+		plan_view_add_layer(build, view, &build->host->layers.items[i]);
 }
 
 /* HOME points somewhere in every jar, also where it is a made-up one or the policy has no private home. */
@@ -409,10 +410,10 @@ static void add_home(struct plan_build *build, struct view *view)
 	for (size_t i = 0; i < view->count; i++)
 		if (view->items[i].kind != PLACE_SYMLINK && path_is_within(home, view->items[i].target))
 			return;
-	view_add(build, view, PLACE_PRIVATE, home)->mode = 0700;
+	plan_view_add(build, view, PLACE_PRIVATE, home)->mode = 0700;
 }
 
-int view_collect(struct plan_build *build, struct view *view)
+int plan_view_collect(struct plan_build *build, struct view *view)
 {
 	int rc;
 

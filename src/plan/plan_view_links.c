@@ -5,15 +5,15 @@
  * Showing "./data" must not show whatever a link says that a command put there: no path that the policy names, and no file
  * for standard input, leads through a link in a directory that the same policy makes writable, nor in the workdir, which
  * an earlier run may have written. The way to the workdir leads through no link that any earlier run may have made, and
- * neither does a way to secrets: host_find_planted() says which links those are.
+ * neither does a way to secrets: survey_find_planted() says which links those are.
  */
 #include "plan/plan_view_stages.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "host/host_paths.h"
-#include "host/host_secrets.h"
+#include "survey/survey_paths.h"
+#include "survey/survey_secrets.h"
 
 static int refuse_link(struct plan_build *build, const char *named, const struct host_path *found, const char *link,
 		       int around_len, const char *around)
@@ -30,7 +30,7 @@ static int check_links(struct plan_build *build, const char *named, const struct
 {
 	for (size_t i = 0; i < found->links.count; i++) {
 		const char *link = found->links.items[i];
-		const char *around = host_written_around(build->host, build->policy, link);
+		const char *around = survey_written_around(build->host, build->policy, link);
 
 		if (around)
 			return refuse_link(build, named, found, link, (int)strlen(around), around);
@@ -61,7 +61,7 @@ static int check_start(struct plan_build *build)
 
 	for (size_t i = 0; i < start->links.count; i++) {
 		const char *link = start->links.items[i];
-		const char *around = host_written_around(build->host, build->policy, link);
+		const char *around = survey_written_around(build->host, build->policy, link);
 
 		if (!around || is_in_own(build->host, link) || build->plan->rung == RUNG_PROCESS)
 			continue;
@@ -74,7 +74,7 @@ static int check_start(struct plan_build *build)
 	return 0;
 }
 
-int view_refuse_written_links(struct plan_build *build)
+int plan_view_refuse_written_links(struct plan_build *build)
 {
 	const struct policy *policy = build->policy;
 	const struct host *host = build->host;
@@ -87,7 +87,7 @@ int view_refuse_written_links(struct plan_build *build)
 		rc = check_planted(build, workdir, &host->workdir.path);
 	for (size_t i = 0; i < policy->mounts.count && rc == 0; i++) {
 		rc = check_links(build, policy->mounts.items[i].path, &host->mounts.items[i]);
-		if (rc == 0 && host_secret_at(host->real_home, host->mounts.items[i].path))
+		if (rc == 0 && survey_secret_at(host->real_home, host->mounts.items[i].path))
 			rc = check_planted(build, policy->mounts.items[i].path, &host->mounts.items[i]);
 		if (rc == 0)
 			rc = check_links(build, policy->mounts.items[i].dest, &host->places.items[i]);

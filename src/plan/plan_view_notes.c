@@ -15,9 +15,9 @@
 /* Does the host's @path show there, or was it hidden on purpose? */
 static bool is_accounted_for(const struct view *view, const char *path)
 {
-	const struct place *place = view_innermost(view, path);
+	const struct place *place = plan_view_innermost(view, path);
 
-	return place && (place_shows_host(place) || place->kind == PLACE_HIDDEN);
+	return place && (plan_place_shows_host(place) || place->kind == PLACE_HIDDEN);
 }
 
 static void note_path(struct plan_build *build, const struct view *view)
@@ -66,7 +66,7 @@ static void note_environments(struct plan_build *build, const struct view *view)
 	}
 }
 
-void view_note_tools(struct plan_build *build, const struct view *view)
+void plan_view_note_tools(struct plan_build *build, const struct view *view)
 {
 	if (!build->policy->has_toolchains || build->plan->rung == RUNG_PROCESS)
 		return;

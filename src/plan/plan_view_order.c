@@ -15,7 +15,7 @@
 #define LINK_TURNS_MAX 40
 
 /* The slash sorts before every other character. */
-int view_compare_paths(const char *a, const char *b)
+int plan_view_compare_paths(const char *a, const char *b)
 {
 	while (*a && *a == *b) {
 		a++;
@@ -33,7 +33,7 @@ int view_compare_paths(const char *a, const char *b)
 /* Of two at one target the later one counts, and a thing before a link: that link only says where the thing is. */
 static int compare_places(const struct place *a, const struct place *b)
 {
-	int difference = view_compare_paths(a->target, b->target);
+	int difference = plan_view_compare_paths(a->target, b->target);
 
 	if (!difference)
 		difference = (b->kind == PLACE_SYMLINK) - (a->kind == PLACE_SYMLINK);
@@ -52,7 +52,7 @@ static void find_around(struct view *view)
 	}
 }
 
-void view_remove_dropped(struct view *view)
+void plan_view_remove_dropped(struct view *view)
 {
 	size_t kept = 0;
 
@@ -67,12 +67,12 @@ void view_remove_dropped(struct view *view)
 	find_around(view);
 }
 
-const struct place *view_standing_around(const struct view *view, size_t index)
+const struct place *plan_view_standing_around(const struct view *view, size_t index)
 {
-	const struct place *around = view_around(view, index);
+	const struct place *around = plan_view_around(view, index);
 
 	while (around && around->is_dropped)
-		around = view_around(view, (size_t)(around - view->items));
+		around = plan_view_around(view, (size_t)(around - view->items));
 	return around;
 }
 
@@ -80,7 +80,7 @@ static void keep_last_of_each(struct view *view)
 {
 	for (size_t i = 0; i + 1 < view->count; i++)
 		view->items[i].is_dropped = !strcmp(view->items[i].target, view->items[i + 1].target);
-	view_remove_dropped(view);
+	plan_view_remove_dropped(view);
 }
 
 /* Where @place belongs among the first @count of @sorted. */
@@ -103,7 +103,7 @@ static size_t position_of(const struct place *place, struct place *const *sorted
 }
 
 /* By pointer: places are large. */
-void view_sort(struct plan_build *build, struct view *view)
+void plan_view_sort(struct plan_build *build, struct view *view)
 {
 	size_t count = view->count;
 	AUTO_FREE struct place **sorted = reallocarray(NULL, count + 1, sizeof(struct place *));
@@ -136,7 +136,7 @@ void view_sort(struct plan_build *build, struct view *view)
 	keep_last_of_each(view);
 }
 
-const struct place *view_innermost(const struct view *view, const char *path)
+const struct place *plan_view_innermost(const struct view *view, const char *path)
 {
 	const struct place *found = NULL;
 
@@ -209,7 +209,7 @@ static const char *through(struct plan_build *build, const struct link_list *lin
 	return path;
 }
 
-const char *view_through_links(struct plan_build *build, const struct view *view, const char *path)
+const char *plan_view_through_links(struct plan_build *build, const struct view *view, const char *path)
 {
 	struct link_list links = list_links(build, view);
 
@@ -233,18 +233,18 @@ static void drop_inner_links(struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		struct place *place = &view->items[i];
-		const struct place *around = view_standing_around(view, i);
+		const struct place *around = plan_view_standing_around(view, i);
 
 		place->is_dropped = (place->kind == PLACE_SYMLINK || place->kind == PLACE_FILE) && !place->is_over &&
-				    around && place_shows_host(around);
+				    around && plan_place_shows_host(around);
 	}
-	view_remove_dropped(view);
+	plan_view_remove_dropped(view);
 }
 
-void view_order(struct plan_build *build, struct view *view)
+void plan_view_order(struct plan_build *build, struct view *view)
 {
 	resolve_links(build, view);
-	view_sort(build, view);
+	plan_view_sort(build, view);
 	if (!build->has_failed)
 		drop_inner_links(view);
 }

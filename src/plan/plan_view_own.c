@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/host_paths.h"
+#include "survey/survey_paths.h"
 
 /* Without mounts a part of what is writable cannot be read-only. @cure: what to do, with the writable place behind it. */
 static int refuse(struct plan_build *build, const struct view *view, const char *own, const char *cure)
@@ -18,7 +18,7 @@ static int refuse(struct plan_build *build, const struct view *view, const char 
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 
-		if (!place_writes_host(place) ||
+		if (!plan_place_writes_host(place) ||
 		    (!path_is_within(own, place->source) && !path_is_within(place->source, own)))
 			continue;
 		error_set(build->error, STAGE_HOST, EPERM,
@@ -74,23 +74,24 @@ static void guard(struct plan_build *build, struct view *view, const struct host
 		const char *target;
 
 		/* The place is Belljar's own, or in it. */
-		if (place_writes_host(place) && path_is_within(place->source, own->path)) {
+		if (plan_place_writes_host(place) && path_is_within(place->source, own->path)) {
 			place->flags |= STEP_READ_ONLY;
 			is_named = true;
 			build->has_failed |= string_list_add(&build->plan->own, place->target) < 0;
 		}
-		target = place_writes_host(place) || place->layer ? view_seen_through(build, view, place, own->path)
-								  : NULL;
+		target = plan_place_writes_host(place) || place->layer
+				 ? plan_view_seen_through(build, view, place, own->path)
+				 : NULL;
 		if (!target)
 			continue;
 		build->has_failed |= string_list_add(&build->plan->own, target) < 0;
-		view_add_bind(build, view, own, target, STEP_READ_ONLY | STEP_ID_MAPPED)->is_protected = true;
+		plan_view_add_bind(build, view, own, target, STEP_READ_ONLY | STEP_ID_MAPPED)->is_protected = true;
 	}
 	if (build->plan->own.count > known)
 		note_guarded(build, own, is_named);
 }
 
-int view_guard_own(struct plan_build *build, struct view *view)
+int plan_view_guard_own(struct plan_build *build, struct view *view)
 {
 	const struct host_path_list *own = &build->host->own;
 	int rc = 0;

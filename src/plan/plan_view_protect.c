@@ -14,19 +14,19 @@
 #include <errno.h>
 #include <string.h>
 
-#include "host/host_paths.h"
+#include "survey/survey_paths.h"
 #include "policy/policy_patterns.h"
 
-const char *view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
-			      const char *path)
+const char *plan_view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
+				   const char *path)
 {
 	const char *target;
 
-	if (!place_shows_host(place) || !path_is_within(path, place->source) || !strcmp(path, place->source))
+	if (!plan_place_shows_host(place) || !path_is_within(path, place->source) || !strcmp(path, place->source))
 		return NULL;
 	target = plan_format(build, "%s%s", place->target,
 			     path + (strcmp(place->source, "/") ? strlen(place->source) : 0));
-	return view_innermost(view, target) == place ? target : NULL;
+	return plan_view_innermost(view, target) == place ? target : NULL;
 }
 
 /* --- protected files --------------------------------------------------------------------------------------------- */
@@ -41,12 +41,12 @@ static void protect(struct plan_build *build, struct view *view, const struct ho
 		if (path->kind != PATH_DIRECTORY && path->kind != PATH_FILE)
 			continue;
 		for (size_t j = 0; j < view->count && !build->has_failed; j++) {
-			const char *target = place_writes_host(&view->items[j])
-						     ? view_seen_through(build, view, &view->items[j], path->path)
+			const char *target = plan_place_writes_host(&view->items[j])
+						     ? plan_view_seen_through(build, view, &view->items[j], path->path)
 						     : NULL;
 
 			if (target)
-				view_add_bind(build, view, path, target, STEP_READ_ONLY | STEP_ID_MAPPED)
+				plan_view_add_bind(build, view, path, target, STEP_READ_ONLY | STEP_ID_MAPPED)
 					->is_protected = true;
 		}
 	}
@@ -59,7 +59,7 @@ static void note_policy_files(struct plan_build *build)
 
 	for (size_t i = 0; i < files->count; i++)
 		if (files->items[i].kind != PATH_ABSENT &&
-		    host_written_around(build->host, build->policy, files->items[i].path))
+		    survey_written_around(build->host, build->policy, files->items[i].path))
 			plan_note(build, "policy",
 				  plan_format(build,
 					      "the command can change '%s', from which later runs take their policy",
@@ -71,7 +71,7 @@ static void note_policy_files(struct plan_build *build)
 static int add_protection(struct plan_build *build, struct view *view)
 {
 	size_t count = view->count;
-	int rc = view_guard_own(build, view);
+	int rc = plan_view_guard_own(build, view);
 
 	if (build->plan->rung == RUNG_NAMESPACE)
 		protect(build, view, &build->host->policy_files);
@@ -80,7 +80,7 @@ static int add_protection(struct plan_build *build, struct view *view)
 	if (build->policy->has_protect && !build->has_private_workdir)
 		protect(build, view, &build->host->workdir.protected);
 	if (view->count != count)
-		view_sort(build, view);
+		plan_view_sort(build, view);
 	return rc;
 }
 
@@ -92,15 +92,15 @@ static void drop_idle_files(struct plan_build *build, struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		struct place *place = &view->items[i];
-		const struct place *around = view_around(view, i);
-		bool is_writable_file = place_writes_host(place) && place->flags & STEP_ON_FILE;
+		const struct place *around = plan_view_around(view, i);
+		bool is_writable_file = plan_place_writes_host(place) && place->flags & STEP_ON_FILE;
 
-		if (is_writable_file && around && place_writes_host(around))
+		if (is_writable_file && around && plan_place_writes_host(around))
 			place->is_dropped = !strcmp(
 				plan_format(build, "%s%s", around->source, place->target + strlen(around->target)),
 				place->source);
 	}
-	view_remove_dropped(view);
+	plan_view_remove_dropped(view);
 }
 
 /* --- hidden files ------------------------------------------------------------------------------------------------ */
@@ -132,7 +132,7 @@ static bool blank_places(struct view *view, const char *path, const struct host_
 
 	for (size_t i = 0; i < view->count; i++) {
 		struct place place = view->items[i];
-		bool shows_hidden = place_shows_host(&place) && hidden->kind != PATH_ABSENT &&
+		bool shows_hidden = plan_place_shows_host(&place) && hidden->kind != PATH_ABSENT &&
 				    path_is_within(place.source, hidden->path);
 
 		has_found |= shows_hidden || path_is_within(place.target, path);
@@ -153,7 +153,7 @@ static void cover(struct plan_build *build, struct view *view, const struct host
 	struct string_list targets = {0};
 
 	for (size_t i = 0; i < view->count; i++) {
-		const char *target = view_seen_through(build, view, &view->items[i], hidden->path);
+		const char *target = plan_view_seen_through(build, view, &view->items[i], hidden->path);
 
 		if (target && string_list_add(&targets, target) < 0)
 			build->has_failed = true;
@@ -162,8 +162,8 @@ static void cover(struct plan_build *build, struct view *view, const struct host
 		struct place *place;
 
 		remove_within(view, targets.items[i]);
-		place = view_add(build, view, PLACE_HIDDEN, targets.items[i]);
-		view_set_on_host(place, hidden);
+		place = plan_view_add(build, view, PLACE_HIDDEN, targets.items[i]);
+		plan_view_set_on_host(place, hidden);
 		place->flags = hidden->kind == PATH_DIRECTORY ? 0 : STEP_ON_FILE;
 	}
 	string_list_done(&targets);
@@ -175,7 +175,7 @@ static const struct place *find_showing(const struct view *view, const char *pat
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
 
-		if (place_shows_host(place) && !place->layer &&
+		if (plan_place_shows_host(place) && !place->layer &&
 		    (path_is_within(path, place->source) || path_is_within(place->source, path)))
 			return place;
 	}
@@ -221,7 +221,7 @@ static void note_braces(struct plan_build *build)
 
 	for (size_t i = 0; i < host->hide_patterns.count; i++) {
 		const char *said = host->hide_patterns.items[i], *brace = strchr(said, '{');
-		bool has_match = !brace || !strchr(brace, ',') || !strchr(brace, '}') || !pattern_is(said);
+		bool has_match = !brace || !strchr(brace, ',') || !strchr(brace, '}') || !policy_pattern_is(said);
 
 		for (size_t j = 0; j < host->matches.count && !has_match; j++)
 			has_match = !strcmp(host->matches.items[j].pattern, said);
@@ -251,7 +251,7 @@ static int hide(struct plan_build *build, struct view *view)
 		    hidden[i].error != ENOTDIR)
 			return error_set(build->error, STAGE_FILES, hidden[i].error, "cannot hide '%s': %s",
 					 paths->items[i], strerror(hidden[i].error));
-		has_found = blank_places(view, view_through_links(build, view, paths->items[i]), &hidden[i]);
+		has_found = blank_places(view, plan_view_through_links(build, view, paths->items[i]), &hidden[i]);
 		has_found |= blank_places(view, paths->items[i], &hidden[i]);
 		if (hidden[i].kind == PATH_ABSENT && !has_found)
 			plan_note(
@@ -280,14 +280,14 @@ static void drop_idle_hidings(struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		struct place *place = &view->items[i];
-		const struct place *around = view_standing_around(view, i);
+		const struct place *around = plan_view_standing_around(view, i);
 
 		if (place->kind == PLACE_HIDDEN)
-			place->is_dropped = !around || !place_shows_host(around);
+			place->is_dropped = !around || !plan_place_shows_host(around);
 		else
 			place->is_dropped = around && around->kind == PLACE_HIDDEN;
 	}
-	view_remove_dropped(view);
+	plan_view_remove_dropped(view);
 }
 
 /* --- what places stand on ---------------------------------------------------------------------------------------- */
@@ -295,10 +295,10 @@ static void drop_idle_hidings(struct view *view)
 static int check_workdir_is_there(struct plan_build *build, const struct view *view)
 {
 	const char *workdir = build->plan->core.workdir;
-	const struct place *around = view_innermost(view, workdir);
+	const struct place *around = plan_view_innermost(view, workdir);
 	/* Where a private directory is around it, nothing had to be put there to hide it. */
 	bool is_there = around && around->kind != PLACE_HIDDEN &&
-			(place_shows_host(around) || !strcmp(around->target, workdir));
+			(plan_place_shows_host(around) || !strcmp(around->target, workdir));
 
 	if (build->plan->rung != RUNG_NAMESPACE || is_there)
 		return 0;
@@ -310,10 +310,10 @@ static int check_places(struct plan_build *build, struct view *view)
 {
 	for (size_t i = 0; i < view->count; i++) {
 		struct place *place = &view->items[i];
-		const struct place *around = view_around(view, i);
+		const struct place *around = plan_view_around(view, i);
 		bool wants_file = place->flags & STEP_ON_FILE;
 
-		place->is_in_host = around && place_shows_host(around);
+		place->is_in_host = around && plan_place_shows_host(around);
 		if (!place->is_in_host)
 			continue;
 		/* In a layer every object is another than on the host, and a command before may have removed it. */
@@ -339,7 +339,7 @@ static int check_places(struct plan_build *build, struct view *view)
 /* Does place @index stand on the host's directory @path? Then it cannot be renamed already. */
 static bool stands_on(const struct view *view, size_t index, const char *path)
 {
-	const struct place *place = &view->items[index], *around = view_around(view, index);
+	const struct place *place = &view->items[index], *around = plan_view_around(view, index);
 	size_t len = place->is_in_host && around->source[1] ? strlen(around->source) : 0;
 
 	return place->is_in_host && path_is_within(path, around->source) &&
@@ -356,7 +356,7 @@ static const struct place *find_mover(const struct view *view, const char *path)
 			return NULL;
 	for (size_t i = 0; i < view->count; i++) {
 		const struct place *place = &view->items[i];
-		bool is_writable = place_writes_host(place) || place->layer;
+		bool is_writable = plan_place_writes_host(place) || place->layer;
 
 		/* The host's own directory comes before the one that shows in a layer. */
 		if (is_writable && !(place->flags & STEP_ON_FILE) && path_is_within(path, place->source) &&
@@ -391,7 +391,7 @@ static int add_pins(struct plan_build *build, const struct view *view, const str
 				path->path);
 			return error_hint(build->error, "try again when no program moves directories there");
 		}
-		pin = view_add(build, pins, PLACE_PIN, path->path);
+		pin = plan_view_add(build, pins, PLACE_PIN, path->path);
 		pin->flags = STEP_RECURSIVE | STEP_READ_ONLY;
 		if (mover->layer) {
 			/* So that it is found there the next time, and what is hidden in it cannot come to light. */
@@ -420,7 +420,7 @@ static int add_all_pins(struct plan_build *build, const struct view *view, struc
 	return add_pins(build, view, &host->workdir.pinned, pins);
 }
 
-int view_protect(struct plan_build *build, struct view *view, struct view *pins)
+int plan_view_protect(struct plan_build *build, struct view *view, struct view *pins)
 {
 	int rc = add_protection(build, view);
 
@@ -430,7 +430,7 @@ int view_protect(struct plan_build *build, struct view *view, struct view *pins)
 	if (rc < 0 || build->has_failed)
 		return rc;
 	if (build->policy->hide.count || build->host->stores.count || build->host->skeletons.path) {
-		view_sort(build, view);
+		plan_view_sort(build, view);
 		drop_idle_hidings(view);
 	}
 	rc = check_workdir_is_there(build, view);

@@ -8,43 +8,43 @@
 #include "plan/plan_view.h"
 
 /* plan_view_links.c: refuse a path that the policy names by way of a link which a command may have put there. */
-int view_refuse_written_links(struct plan_build *build);
+int plan_view_refuse_written_links(struct plan_build *build);
 /* plan_view_collect.c: all that the policy and the host name, in layers; of two at one target the later one will win. */
-int view_collect(struct plan_build *build, struct view *view);
+int plan_view_collect(struct plan_build *build, struct view *view);
 /* plan_view_order.c: one place at each target, outer before inner. */
-void view_order(struct plan_build *build, struct view *view);
+void plan_view_order(struct plan_build *build, struct view *view);
 /* plan_view_protect.c: what the order does not show by itself: files to protect, to hide, and not to be moved. */
-int view_protect(struct plan_build *build, struct view *view, struct view *pins);
+int plan_view_protect(struct plan_build *build, struct view *view, struct view *pins);
 /* plan_view_own.c: make Belljar's own files read-only; refuse where they would be writable without mounts. */
-int view_guard_own(struct plan_build *build, struct view *view);
+int plan_view_guard_own(struct plan_build *build, struct view *view);
 /* plan_view_protect.c: where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
-const char *view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
-			      const char *path);
+const char *plan_view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
+				   const char *path);
 
 /* plan_layers.c: a directory under a layer, or a copy of it. Returns where it is in the jar. */
-const char *view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer);
+const char *plan_view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer);
 
 /* plan_view_notes.c: say which tools of the caller's the finished view does not have. */
-void view_note_tools(struct plan_build *build, const struct view *view);
+void plan_view_note_tools(struct plan_build *build, const struct view *view);
 
 /* plan_view.c: a new place; never NULL (after a failure a spare one that nobody reads). */
-struct place *view_add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target);
-struct place *view_add_bind(struct plan_build *build, struct view *view, const struct host_path *from,
-			    const char *target, unsigned flags);
+struct place *plan_view_add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target);
+struct place *plan_view_add_bind(struct plan_build *build, struct view *view, const struct host_path *from,
+				 const char *target, unsigned flags);
 /* What the survey saw at the place: something else there when the jar is made is a race that somebody tries to win. */
-void view_set_on_host(struct place *place, const struct host_path *path);
+void plan_view_set_on_host(struct place *place, const struct host_path *path);
 
 /* plan_view_order.c: put what was added or changed in order again. */
-void view_sort(struct plan_build *build, struct view *view);
+void plan_view_sort(struct plan_build *build, struct view *view);
 /* A directory, then all that is in it, then its siblings: less than, equal to or greater than 0. */
-int view_compare_paths(const char *a, const char *b);
+int plan_view_compare_paths(const char *a, const char *b);
 /* Take the places out that are marked is_dropped; the others stay in order. */
-void view_remove_dropped(struct view *view);
-/* As view_around(), but past places that are marked is_dropped. */
-const struct place *view_standing_around(const struct view *view, size_t index);
+void plan_view_remove_dropped(struct view *view);
+/* As plan_view_around(), but past places that are marked is_dropped. */
+const struct place *plan_view_standing_around(const struct view *view, size_t index);
 /* The innermost place that encloses @path, which need not be a place itself; NULL: the root. */
-const struct place *view_innermost(const struct view *view, const char *path);
+const struct place *plan_view_innermost(const struct view *view, const char *path);
 /* @path with every link of the view that it leads through replaced by where that leads. */
-const char *view_through_links(struct plan_build *build, const struct view *view, const char *path);
+const char *plan_view_through_links(struct plan_build *build, const struct view *view, const char *path);
 
 #endif

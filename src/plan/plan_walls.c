@@ -14,7 +14,7 @@
 
 #include "base/paths.h"
 #include "plan/plan_landlock.h"
-#include "plan/seccomp_compile.h"
+#include "plan/seccomp/seccomp_compile.h"
 
 /*
  * Does the ruleset refuse Unix sockets outside by their paths? A kernel that does not know the right refuses the ruleset, and the

@@ -68,7 +68,7 @@ static struct address_place find(const struct block *blocks, size_t count, const
 	return (struct address_place){ADDRESS_PUBLIC, 0};
 }
 
-const uint8_t *address_inside(bool is_ipv6, const uint8_t *address)
+const uint8_t *policy_address_inside(bool is_ipv6, const uint8_t *address)
 {
 	for (size_t i = 0; i < ARRAY_LEN(carriers) && is_ipv6; i++)
 		if (is_within(address, carriers[i].address, carriers[i].prefix_len))
@@ -76,9 +76,9 @@ const uint8_t *address_inside(bool is_ipv6, const uint8_t *address)
 	return NULL;
 }
 
-struct address_place address_place(bool is_ipv6, const uint8_t *address)
+struct address_place policy_address_place(bool is_ipv6, const uint8_t *address)
 {
-	const uint8_t *inside = address_inside(is_ipv6, address);
+	const uint8_t *inside = policy_address_inside(is_ipv6, address);
 	struct address_place place;
 
 	if (!is_ipv6)
@@ -92,10 +92,10 @@ struct address_place address_place(bool is_ipv6, const uint8_t *address)
 	return place;
 }
 
-bool address_may_be_dialled(struct net_verdict by_address, struct address_permit permit, bool is_ipv6,
-			    const uint8_t *address, bool is_own)
+bool policy_address_may_be_dialled(struct net_verdict by_address, struct address_permit permit, bool is_ipv6,
+				   const uint8_t *address, bool is_own)
 {
-	struct address_place place = address_place(is_ipv6, address);
+	struct address_place place = policy_address_place(is_ipv6, address);
 
 	if (by_address.rule && !by_address.is_allowed)
 		return false;

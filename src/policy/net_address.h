@@ -19,9 +19,9 @@ struct address_place {
 };
 
 /* @address has 4 bytes, or 16 if @is_ipv6. An IPv4 address inside of an IPv6 one is judged too. */
-struct address_place address_place(bool is_ipv6, const uint8_t *address);
+struct address_place policy_address_place(bool is_ipv6, const uint8_t *address);
 /* The IPv4 address inside of an IPv6 one; NULL: there is none. */
-const uint8_t *address_inside(bool is_ipv6, const uint8_t *address);
+const uint8_t *policy_address_inside(bool is_ipv6, const uint8_t *address);
 /* The rule that allows a connection, as far as addresses are concerned. */
 struct address_permit {
 	enum net_rule_kind kind;
@@ -31,7 +31,7 @@ struct address_permit {
 /*
  * May a rule, which allows a name, or what rules say @by_address, lead to this address? @is_own: it is the host's own.
  */
-bool address_may_be_dialled(struct net_verdict by_address, struct address_permit permit, bool is_ipv6,
-			    const uint8_t *address, bool is_own);
+bool policy_address_may_be_dialled(struct net_verdict by_address, struct address_permit permit, bool is_ipv6,
+				   const uint8_t *address, bool is_own);
 
 #endif

@@ -47,13 +47,13 @@ struct output_limit {
 	uint64_t stream_bytes[2]; /* stdout, stderr; both LIMIT_NONE where @total_bytes is not */
 };
 
-static inline bool output_is_split(const struct output_limit *limit)
+static inline bool policy_output_is_split(const struct output_limit *limit)
 {
 	return limit->stream_bytes[0] != LIMIT_NONE || limit->stream_bytes[1] != LIMIT_NONE;
 }
 
 /* Is there an end to what may pass, and so to what must be kept? */
-static inline bool output_is_bounded(const struct output_limit *limit)
+static inline bool policy_output_is_bounded(const struct output_limit *limit)
 {
 	return limit->total_bytes != LIMIT_NONE ||
 	       (limit->stream_bytes[0] != LIMIT_NONE && limit->stream_bytes[1] != LIMIT_NONE);

@@ -65,7 +65,7 @@ static bool lower_output(struct output_limit *run, const struct output_limit *ja
 	for (int i = 0; i < 2; i++)
 		run->stream_bytes[i] = MIN_OF(run->stream_bytes[i], jar->stream_bytes[i]);
 	run->total_bytes = most;
-	if (output_is_split(run) && most != LIMIT_NONE) {
+	if (policy_output_is_split(run) && most != LIMIT_NONE) {
 		if (__builtin_add_overflow(run->stream_bytes[0], run->stream_bytes[1], &sum) || sum > most)
 			*run = fit_streams(run->stream_bytes, most);
 		run->total_bytes = LIMIT_NONE;

@@ -127,7 +127,7 @@ static int take_secret_globs(struct json_value *document, const char *name, stru
 		member = &document->object.members[++i];
 	if (i == document->object.count)
 		return 0;
-	if (!secret_files_are(&member->value)) {
+	if (!policy_secret_files_are(&member->value)) {
 		error_set(error, STAGE_POLICY, 0,
 			  "%s:%u:%u: '%s' shows what `hide_secrets` hides, and cannot change it", name, member->line,
 			  member->column, member->name);

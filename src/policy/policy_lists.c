@@ -127,7 +127,7 @@ int policy_add_env(struct policy *policy, const char *name, const char *value)
 
 int policy_add_string(struct string_list *list, const char *string)
 {
-	if (string_list_has(list, string))
+	if (policy_string_list_has(list, string))
 		return 0;
 	if (list->count >= POLICY_MAX_ENTRIES)
 		return -E2BIG;
@@ -183,7 +183,7 @@ const struct policy_env *policy_find_env(const struct policy *policy, const char
 	return NULL;
 }
 
-bool string_list_has(const struct string_list *list, const char *string)
+bool policy_string_list_has(const struct string_list *list, const char *string)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		if (strcmp(list->items[i], string) == 0)

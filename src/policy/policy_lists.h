@@ -29,6 +29,6 @@ void policy_clear_env(struct policy *policy);
 const struct policy_mount *policy_find_mount(const struct policy *policy, const char *dest);
 const struct policy_tmpfs *policy_find_tmpfs(const struct policy *policy, const char *path);
 const struct policy_env *policy_find_env(const struct policy *policy, const char *name);
-bool string_list_has(const struct string_list *list, const char *string);
+bool policy_string_list_has(const struct string_list *list, const char *string);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * policy/policy_patterns.c - tell patterns from paths, clean them, and compare them with names
  *
- * Nothing here looks at the file system. What a pattern matches is found out when a jar is made (host/host_globs.c).
+ * Nothing here looks at the file system. What a pattern matches is found out when a jar is made (survey/survey_globs.c).
  */
 #include "policy/policy_patterns.h"
 
@@ -32,7 +32,7 @@ static size_t class_length(const char *at, const char *end)
 	return character < end && *character == ']' ? (size_t)(character - at) + 1 : 0;
 }
 
-bool pattern_part_is(const char *text, size_t len)
+bool policy_pattern_part_is(const char *text, size_t len)
 {
 	const char *end = text + len;
 
@@ -45,12 +45,12 @@ bool pattern_part_is(const char *text, size_t len)
 	return false;
 }
 
-bool pattern_is(const char *text)
+bool policy_pattern_is(const char *text)
 {
-	return pattern_part_is(text, strlen(text));
+	return policy_pattern_part_is(text, strlen(text));
 }
 
-void pattern_unquote(char *text)
+void policy_pattern_unquote(char *text)
 {
 	char *out = text;
 
@@ -62,7 +62,7 @@ void pattern_unquote(char *text)
 	*out = '\0';
 }
 
-void pattern_quote(struct text *text, const char *path)
+void policy_pattern_quote(struct text *text, const char *path)
 {
 	for (; *path; path++) {
 		if (is_quotable(*path))
@@ -139,19 +139,19 @@ static bool matches(const char *pattern, size_t len, const char *name)
 }
 
 /* Names with brackets are common ("[id].tsx"): a name that is the pattern's own text is meant too. */
-bool pattern_matches(const char *pattern, size_t len, const char *name)
+bool policy_pattern_matches(const char *pattern, size_t len, const char *name)
 {
 	return matches(pattern, len, name) || (!strncmp(pattern, name, len) && !name[len]);
 }
 
-size_t pattern_prefix(const char *text)
+size_t policy_pattern_prefix(const char *text)
 {
 	size_t prefix = 0;
 
 	for (const char *at = text; *at; at += strcspn(at, "/")) {
 		size_t slashes = strspn(at, "/"), len = strcspn(at + slashes, "/");
 
-		if (pattern_part_is(at + slashes, len))
+		if (policy_pattern_part_is(at + slashes, len))
 			return prefix;
 		at += slashes;
 		prefix = (size_t)(at - text) + len;
@@ -198,11 +198,11 @@ int policy_clean_pattern(const char *given, const char *dest, const struct polic
 	AUTO_FREE char *path = strdup(given);
 	AUTO_TEXT text = {0};
 
-	*is_pattern = pattern_is(given);
+	*is_pattern = policy_pattern_is(given);
 	if (!path)
 		return policy_refuse_errno(origin, -ENOMEM);
 	if (!*is_pattern) {
-		pattern_unquote(path);
+		policy_pattern_unquote(path);
 		return policy_clean_path(path, PATH_HOST, origin, out);
 	}
 	if (dest)
@@ -214,7 +214,7 @@ int policy_clean_pattern(const char *given, const char *dest, const struct polic
 	if (given[0] == '~' && !origin->source->home)
 		return policy_refuse(origin, given, "cannot expand '~': the home directory is unknown");
 	if (given[0] == '~') {
-		pattern_quote(&text, origin->source->home);
+		policy_pattern_quote(&text, origin->source->home);
 		text_append_string(&text, given + 1);
 	}
 	if (text_failed(&text))
@@ -235,7 +235,7 @@ int policy_read_pattern(const char *given, const struct policy_origin *origin, c
 		*out = take_ptr(path);
 		return 0;
 	}
-	pattern_quote(&quoted, path);
+	policy_pattern_quote(&quoted, path);
 	if (text_failed(&quoted))
 		return policy_refuse_errno(origin, -ENOMEM);
 	*out = take_ptr(quoted.data);

@@ -11,17 +11,17 @@
 #include "policy/policy_origin.h"
 
 /* Has @text a character that means others? A '[' that no ']' ends means itself. */
-bool pattern_is(const char *text);
+bool policy_pattern_is(const char *text);
 /* The same of the first @len bytes. */
-bool pattern_part_is(const char *text, size_t len);
+bool policy_pattern_part_is(const char *text, size_t len);
 /* Without the '\' before what means itself; in place. */
-void pattern_unquote(char *text);
+void policy_pattern_unquote(char *text);
 /* Add what means @path and nothing else. */
-void pattern_quote(struct text *text, const char *path);
+void policy_pattern_quote(struct text *text, const char *path);
 /* Does one name match? Each pattern takes at most its length times the name's. */
-bool pattern_matches(const char *pattern, size_t len, const char *name);
+bool policy_pattern_matches(const char *pattern, size_t len, const char *name);
 /* How many bytes of a cleaned pattern come before the slash of the first name that means others. */
-size_t pattern_prefix(const char *text);
+size_t policy_pattern_prefix(const char *text);
 
 /*
  * Clean a path or a pattern as policy_clean_path() does for PATH_HOST, but for relative patterns: they stay relative, to the work

@@ -61,7 +61,7 @@ static void print_output(struct json_writer *writer, const struct policy *policy
 {
 	const struct output_limit *limit = policy_const_member(policy, key);
 
-	if (!output_is_split(limit)) {
+	if (!policy_output_is_split(limit)) {
 		print_size(writer, key->name, limit->total_bytes);
 		return;
 	}
@@ -91,7 +91,7 @@ static void print_mount(struct json_writer *writer, const struct policy_mount *m
 	if (mount->is_pattern)
 		text_append_string(&path, mount->path);
 	else
-		pattern_quote(&path, mount->path);
+		policy_pattern_quote(&path, mount->path);
 	if (strcmp(mount->path, mount->dest) == 0 && !mount->is_optional) {
 		policy_escape_path(&text, text_string(&path));
 		json_write_string(writer, NULL, text_string(&text));
@@ -224,6 +224,6 @@ void policy_print(const struct policy *policy, struct text *out, int indent)
 	for (size_t i = 0; i < policy_key_count; i++)
 		printers[policy_keys[i].type](&writer, policy, &policy_keys[i]);
 	if (policy->has_hide_secrets)
-		secret_files_write(&writer, SECRET_GLOBS_MEMBER);
+		policy_secret_files_write(&writer, SECRET_GLOBS_MEMBER);
 	json_close_object(&writer);
 }

@@ -53,9 +53,9 @@ static char *around_mount(const struct change *change, const struct policy_mount
 		return strdup(mount->dest);
 	if (mount->path[0] != '/')
 		return workdir ? strdup(workdir) : NULL;
-	around = strndup(mount->path, pattern_prefix(mount->path));
+	around = strndup(mount->path, policy_pattern_prefix(mount->path));
 	if (around)
-		pattern_unquote(around);
+		policy_pattern_unquote(around);
 	return around;
 }
 
@@ -352,11 +352,11 @@ static int judge_rules(const struct change *change)
 	const struct string_list *before = &change->before->allow_net, *after = &change->after->allow_net;
 
 	for (size_t i = 0; i < after->count && change->before->net != NET_HOST; i++)
-		if (!string_list_has(before, after->items[i]) && !is_deny(after->items[i]) &&
+		if (!policy_string_list_has(before, after->items[i]) && !is_deny(after->items[i]) &&
 		    !is_narrower(after->items[i], before))
 			return refuse_entry(change, after->items[i]);
 	for (size_t i = 0; i < before->count; i++)
-		if (!string_list_has(after, before->items[i]) && is_deny(before->items[i]))
+		if (!policy_string_list_has(after, before->items[i]) && is_deny(before->items[i]))
 			return policy_refuse(&change->origin, before->items[i],
 					     "a tightening policy may not take away what denies");
 	return 0;
@@ -369,11 +369,12 @@ static int judge_paths(const struct change *change)
 	const struct string_list *after = policy_const_member(change->after, change->origin.key);
 
 	for (size_t i = 0; i < after->count; i++)
-		if (!string_list_has(before, after->items[i]))
+		if (!policy_string_list_has(before, after->items[i]))
 			return refuse_entry(change, after->items[i]);
 	for (size_t i = 0; i < before->count; i++) {
-		const char *beneath =
-			string_list_has(after, before->items[i]) ? NULL : what_is_beneath(change, before->items[i]);
+		const char *beneath = policy_string_list_has(after, before->items[i])
+					      ? NULL
+					      : what_is_beneath(change, before->items[i]);
 
 		if (beneath)
 			return refuse_uncovering(change, before->items[i], beneath);
@@ -384,7 +385,7 @@ static int judge_paths(const struct change *change)
 static int judge_ports(const struct change *change)
 {
 	for (size_t i = 0; i < change->after->publish.count; i++)
-		if (!string_list_has(&change->before->publish, change->after->publish.items[i]))
+		if (!policy_string_list_has(&change->before->publish, change->after->publish.items[i]))
 			return refuse_entry(change, change->after->publish.items[i]);
 	return 0;
 }
@@ -394,7 +395,7 @@ static int judge_secrets(const struct change *change)
 	const struct string_list *before = &change->before->secrets, *after = &change->after->secrets;
 
 	for (size_t i = 0; i < after->count; i++)
-		if (!string_list_has(before, after->items[i]))
+		if (!policy_string_list_has(before, after->items[i]))
 			return refuse_entry(change, after->items[i]);
 	return 0;
 }

@@ -583,7 +583,7 @@ static int json_rule(struct policy *policy, const struct json_value *value, cons
 
 static int text_port(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
-	const char *why = publish_add(policy_member(policy, origin->key), text);
+	const char *why = policy_publish_add(policy_member(policy, origin->key), text);
 
 	return why ? policy_refuse(origin, text, "%s", why) : 0;
 }

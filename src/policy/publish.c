@@ -22,7 +22,7 @@ static bool read_number(const char **at, uint32_t *out)
 	return digits && *out <= PORT_MAX;
 }
 
-const char *publish_parse(const char *text, struct publish *out)
+const char *policy_publish_parse(const char *text, struct publish *out)
 {
 	uint32_t host_port = 0, port;
 	bool is_number = read_number(&text, &port);
@@ -40,31 +40,31 @@ const char *publish_parse(const char *text, struct publish *out)
 	return NULL;
 }
 
-void publish_format(const struct publish *entry, struct text *out)
+void policy_publish_format(const struct publish *entry, struct text *out)
 {
 	if (entry->host_port)
 		text_append_format(out, "%u:", entry->host_port);
 	text_append_format(out, "%u", entry->port);
 }
 
-const char *publish_add(struct string_list *entries, const char *text)
+const char *policy_publish_add(struct string_list *entries, const char *text)
 {
 	AUTO_TEXT canonical = {0};
 	struct publish entry, earlier;
-	const char *why = publish_parse(text, &entry);
+	const char *why = policy_publish_parse(text, &entry);
 	size_t place = entries->count;
 
 	if (why)
 		return why;
 	for (size_t i = 0; i < entries->count; i++) {
-		if (publish_parse(entries->items[i], &earlier))
+		if (policy_publish_parse(entries->items[i], &earlier))
 			continue;
 		if (earlier.port == entry.port)
 			place = i;
 		else if (entry.host_port && earlier.host_port == entry.host_port)
 			return "another port of the jar has this port of the host";
 	}
-	publish_format(&entry, &canonical);
+	policy_publish_format(&entry, &canonical);
 	if (text_failed(&canonical))
 		return "out of memory";
 	if (place < entries->count) {

@@ -19,9 +19,9 @@ struct publish {
 };
 
 /* Why an entry will not do, or NULL. */
-const char *publish_parse(const char *text, struct publish *out);
-void publish_format(const struct publish *entry, struct text *out);
-/* Add an entry to those of a policy; one for the same port gives way. As publish_parse(). */
-const char *publish_add(struct string_list *entries, const char *text);
+const char *policy_publish_parse(const char *text, struct publish *out);
+void policy_publish_format(const struct publish *entry, struct text *out);
+/* Add an entry to those of a policy; one for the same port gives way. As policy_publish_parse(). */
+const char *policy_publish_add(struct string_list *entries, const char *text);
 
 #endif

@@ -63,7 +63,7 @@ static const char *const tools[] = {"node_modules",  "bower_components", ".venv"
 static bool is_in(const char *name, const char *const *globs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (pattern_matches(globs[i], strlen(globs[i]), name))
+		if (policy_pattern_matches(globs[i], strlen(globs[i]), name))
 			return true;
 	return false;
 }
@@ -77,13 +77,13 @@ static bool may_match(const char *glob, const char *name, size_t len)
 	       (glob[glob_len - 1] == '*' || glob[glob_len - 1] == name[len - 1]);
 }
 
-enum secret_file secret_file_of(const char *name, const char **glob_out)
+enum secret_file policy_secret_file_of(const char *name, const char **glob_out)
 {
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < ARRAY_LEN(secrets) && len; i++) {
 		if (!may_match(secrets[i].glob, name, len) ||
-		    !pattern_matches(secrets[i].glob, strlen(secrets[i].glob), name))
+		    !policy_pattern_matches(secrets[i].glob, strlen(secrets[i].glob), name))
 			continue;
 		if (is_in(name, exceptions, ARRAY_LEN(exceptions)))
 			return SECRET_NONE;
@@ -93,7 +93,7 @@ enum secret_file secret_file_of(const char *name, const char **glob_out)
 	return SECRET_NONE;
 }
 
-bool secret_file_has(const char *glob, const char *content, size_t len)
+bool policy_secret_file_has(const char *glob, const char *content, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_LEN(secrets); i++)
 		for (size_t j = 0; !strcmp(secrets[i].glob, glob) && j < ARRAY_LEN(secrets[i].content); j++) {
@@ -105,7 +105,7 @@ bool secret_file_has(const char *glob, const char *content, size_t len)
 	return false;
 }
 
-bool secret_file_is_tools(const char *directory)
+bool policy_secret_file_is_tools(const char *directory)
 {
 	for (size_t i = 0; i < ARRAY_LEN(tools); i++)
 		if (!strcmp(directory, tools[i]))
@@ -125,7 +125,7 @@ static const char *write_glob(size_t index, char out[SECRET_GLOB_BYTES])
 	return out;
 }
 
-void secret_files_write(struct json_writer *writer, const char *key)
+void policy_secret_files_write(struct json_writer *writer, const char *key)
 {
 	char glob[SECRET_GLOB_BYTES];
 
@@ -135,7 +135,7 @@ void secret_files_write(struct json_writer *writer, const char *key)
 	json_close_array(writer);
 }
 
-bool secret_files_are(const struct json_value *list)
+bool policy_secret_files_are(const struct json_value *list)
 {
 	char glob[SECRET_GLOB_BYTES];
 

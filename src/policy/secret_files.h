@@ -11,7 +11,7 @@
 enum secret_file {
 	SECRET_NONE,
 	SECRET_BY_NAME,
-	SECRET_BY_CONTENT, /* it is one if secret_file_has() says so of its first bytes */
+	SECRET_BY_CONTENT, /* it is one if policy_secret_file_has() says so of its first bytes */
 };
 
 /* So many of its first bytes are read where the content decides. */
@@ -20,14 +20,14 @@ enum secret_file {
 #define SECRET_GLOB_BYTES 64
 
 /* *@glob_out: which row of the table it is. */
-enum secret_file secret_file_of(const char *name, const char **glob_out);
-bool secret_file_has(const char *glob, const char *content, size_t len);
+enum secret_file policy_secret_file_of(const char *name, const char **glob_out);
+bool policy_secret_file_has(const char *glob, const char *content, size_t len);
 /* A directory that tools fill, or a repository's own: what is in it is not the project's. */
-bool secret_file_is_tools(const char *directory);
+bool policy_secret_file_is_tools(const char *directory);
 /* Of a printed policy. */
 #define SECRET_GLOBS_MEMBER "hide_secrets_globs"
 /* The list of all of them, an exception with '!' before it, as the member @key. */
-void secret_files_write(struct json_writer *writer, const char *key);
-bool secret_files_are(const struct json_value *list);
+void policy_secret_files_write(struct json_writer *writer, const char *key);
+bool policy_secret_files_are(const struct json_value *list);
 
 #endif

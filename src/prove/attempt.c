@@ -40,7 +40,7 @@ bool prove_answer_read(const char *line, struct answer *answer, char *call, size
 		return false;
 	snprintf(call, capacity, "%s", name);
 	answer->call = call;
-	answer->layer = layer_by_name(layer);
+	answer->layer = prove_layer_by_name(layer);
 	for (size_t i = 0; i < ARRAY_LEN(verdict_names); i++)
 		if (!strcmp(verdict_names[i], verdict))
 			answer->verdict = (enum verdict)i;
@@ -61,15 +61,15 @@ int prove_attempt(const char *name, struct text *out, struct error *error)
 		return error_hint(error, "`belljar doctor --prove` makes all attempts, each in a jar of its own");
 	}
 	if (attempt->call)
-		facts.call = corpus_find(attempt->path    ? corpus_paths
-					 : attempt->probe ? corpus_process
-							  : corpus_calls,
-					 attempt->call);
+		facts.call = prove_corpus_find(attempt->path    ? prove_corpus_paths
+					       : attempt->probe ? prove_corpus_process
+								: prove_corpus_calls,
+					       attempt->call);
 	if (attempt->probe)
-		facts.probe = corpus_find(corpus_process, attempt->probe);
+		facts.probe = prove_corpus_find(prove_corpus_process, attempt->probe);
 	facts.path = attempt->path;
 	answer = attempt->function(&facts);
 	text_append_format(out, PROVE_ANSWER_WORD " %s %s %s %d\n", verdict_names[answer.verdict],
-			   layer_name(answer.layer), answer.call, answer.errno_value);
+			   prove_layer_name(answer.layer), answer.call, answer.errno_value);
 	return 0;
 }

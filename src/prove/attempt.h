@@ -10,17 +10,17 @@
 #include "prove/corpus.h"
 #include "prove/prove.h"
 
-static inline struct answer answer_through(const char *call)
+static inline struct answer prove_answer_through(const char *call)
 {
 	return (struct answer){VERDICT_THROUGH, LAYER_NONE, call, 0};
 }
 
-static inline struct answer answer_stopped(enum layer layer, const char *call, int errno_value)
+static inline struct answer prove_answer_stopped(enum layer layer, const char *call, int errno_value)
 {
 	return (struct answer){VERDICT_STOPPED, layer, call, errno_value};
 }
 
-static inline struct answer answer_skipped(const char *call)
+static inline struct answer prove_answer_skipped(const char *call)
 {
 	return (struct answer){VERDICT_SKIPPED, LAYER_NONE, call, errno};
 }
@@ -40,7 +40,7 @@ attempt_function attempt_tcp, attempt_tcp_fast_open, attempt_udp, attempt_unix_s
 	attempt_socket;
 /* attempt_gate.c */
 attempt_function attempt_gate;
-/* attempt_processes.c; the first three make a row of corpus_process */
+/* attempt_processes.c; the first three make a row of prove_corpus_process */
 attempt_function attempt_on_engine, attempt_on_victim, attempt_on_first, attempt_pidfd_other, attempt_owner_other,
 	attempt_write_memory, attempt_other_environment, attempt_other_memory, attempt_see_other,
 	attempt_init_environment, attempt_init_arguments, attempt_shared_memory, attempt_outlive, attempt_processes;

@@ -32,19 +32,19 @@ const char *attempt_path(const struct prove_facts *facts, const char *name)
 static struct answer judge(const char *call, int result)
 {
 	if (result >= 0)
-		return answer_through(call);
+		return prove_answer_through(call);
 	switch (errno) {
 	case ENOENT:
 	case EROFS:
 	case EBUSY: /* a mount point cannot be moved away */
-		return answer_stopped(LAYER_MOUNT_NS, call, errno);
+		return prove_answer_stopped(LAYER_MOUNT_NS, call, errno);
 	case EACCES:
 	case EXDEV: /* Landlock's word for a link or rename that would give more rights */
-		return answer_stopped(LAYER_LANDLOCK, call, errno);
+		return prove_answer_stopped(LAYER_LANDLOCK, call, errno);
 	case EPERM:
-		return answer_stopped(LAYER_PRIVILEGES, call, errno);
+		return prove_answer_stopped(LAYER_PRIVILEGES, call, errno);
 	default:
-		return answer_stopped(LAYER_HOST, call, errno);
+		return prove_answer_stopped(LAYER_HOST, call, errno);
 	}
 }
 
@@ -61,8 +61,8 @@ struct answer attempt_control(const struct prove_facts *facts)
 	AUTO_CLOSE int fd = open(attempt_path(facts, "work/control"), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 
 	if (fd < 0 || write(fd, "x", 1) != 1 || unlink(attempt_path(facts, "work/control")) < 0)
-		return answer_stopped(LAYER_HOST, "open", errno);
-	return answer_through("open");
+		return prove_answer_stopped(LAYER_HOST, "open", errno);
+	return prove_answer_through("open");
 }
 
 struct answer attempt_on_path(const struct prove_facts *facts)
@@ -70,7 +70,7 @@ struct answer attempt_on_path(const struct prove_facts *facts)
 	struct corpus_target target = {.path = attempt_path(facts, facts->path),
 				       .fresh = attempt_path(facts, "work/link")};
 
-	return judge(corpus_word(facts->call), (int)corpus_make(facts->call, &target));
+	return judge(prove_corpus_word(facts->call), (int)prove_corpus_make(facts->call, &target));
 }
 
 struct answer attempt_read(const struct prove_facts *facts)
@@ -155,8 +155,8 @@ struct answer attempt_mark(const struct prove_facts *facts)
 	unlink(attempt_path(facts, "work/marked"));
 	unlink(attempt_path(facts, "work/whiteout"));
 	if (fd < 0)
-		return answer_stopped(LAYER_HOST, "open", ENOENT);
-	return rc < 0 ? answer_stopped(LAYER_SECCOMP, call, why) : answer_through(call);
+		return prove_answer_stopped(LAYER_HOST, "open", ENOENT);
+	return rc < 0 ? prove_answer_stopped(LAYER_SECCOMP, call, why) : prove_answer_through(call);
 }
 
 struct answer attempt_read_by_engine(const struct prove_facts *facts)
@@ -250,7 +250,7 @@ struct answer attempt_overwrite_engine(const struct prove_facts *facts)
 	snprintf(path, sizeof(path), "/proc/%d/exe", (int)getppid());
 	answer = try_open(path, O_WRONLY, "open");
 	if (answer.errno_value == ETXTBSY)
-		return answer_through("open");
+		return prove_answer_through("open");
 	if (answer.errno_value == EACCES && getppid() == 1)
 		answer.layer = LAYER_NOT_DUMPABLE;
 	return answer;
@@ -260,14 +260,14 @@ struct answer attempt_descriptors(const struct prove_facts *facts)
 {
 	for (int fd = 3; fd < DESCRIPTORS_MAX; fd++)
 		if (fcntl(fd, F_GETFD) >= 0)
-			return answer_through("fcntl");
-	return answer_stopped(LAYER_DESCRIPTORS, "fcntl", EBADF);
+			return prove_answer_through("fcntl");
+	return prove_answer_stopped(LAYER_DESCRIPTORS, "fcntl", EBADF);
 }
 
 struct answer attempt_environment(const struct prove_facts *facts)
 {
-	return getenv(PROVE_SECRET_VARIABLE) ? answer_through("getenv")
-					     : answer_stopped(LAYER_ENVIRONMENT, "getenv", 0);
+	return getenv(PROVE_SECRET_VARIABLE) ? prove_answer_through("getenv")
+					     : prove_answer_stopped(LAYER_ENVIRONMENT, "getenv", 0);
 }
 
 struct answer attempt_replace_engine(const struct prove_facts *facts)
@@ -291,7 +291,7 @@ struct answer attempt_shared_roots(const struct prove_facts *facts)
 		return judge("open", -1);
 	close(fd);
 	unlink(path);
-	return answer_through("open");
+	return prove_answer_through("open");
 }
 
 /* The jar ends before this is over, or the cover is still there. */
@@ -305,7 +305,7 @@ struct answer attempt_uncover(const struct prove_facts *facts)
 	nanosleep(&nap, NULL);
 	fd = open(attempt_path(facts, PROVE_HIDDEN), O_RDONLY | O_CLOEXEC);
 	if (ready < 0 || fd < 0)
-		return answer_stopped(LAYER_HOST, "open", errno);
-	return read(fd, content, sizeof(content)) > 0 ? answer_through("read")
-						      : answer_stopped(LAYER_MOUNT_NS, "read", 0);
+		return prove_answer_stopped(LAYER_HOST, "open", errno);
+	return read(fd, content, sizeof(content)) > 0 ? prove_answer_through("read")
+						      : prove_answer_stopped(LAYER_MOUNT_NS, "read", 0);
 }

@@ -73,6 +73,6 @@ struct answer attempt_gate(const struct prove_facts *facts)
 	fd = connect_by_name(NET_HOST_NAME, facts->tcp_port);
 	/* A refusal may come after the connection was made: as a reset. */
 	if (fd >= 0 && recv(fd, &byte, 1, 0) < 0 && errno != EAGAIN)
-		return answer_stopped(LAYER_GATE, "recv", errno);
-	return fd >= 0 ? answer_through("connect") : answer_stopped(LAYER_GATE, "connect", -fd);
+		return prove_answer_stopped(LAYER_GATE, "recv", errno);
+	return fd >= 0 ? prove_answer_through("connect") : prove_answer_stopped(LAYER_GATE, "connect", -fd);
 }

@@ -30,7 +30,7 @@
 
 static long make(const struct prove_facts *facts)
 {
-	return corpus_make(facts->call, &(struct corpus_target){.pid = getpid()});
+	return prove_corpus_make(facts->call, &(struct corpus_target){.pid = getpid()});
 }
 
 /* Its arguments cannot be right: any answer but the filter's came from the kernel. */
@@ -39,25 +39,26 @@ struct answer attempt_reach(const struct prove_facts *facts)
 	long result = make(facts);
 
 	if (result < 0 && (errno == EPERM || errno == ENOSYS))
-		return answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno);
-	return answer_through(corpus_word(facts->call));
+		return prove_answer_stopped(LAYER_SECCOMP, prove_corpus_word(facts->call), errno);
+	return prove_answer_through(prove_corpus_word(facts->call));
 }
 
 /* The same where the filter has another word for it than the kernel, whose word for no descriptor is EBADF. */
 struct answer attempt_answered(const struct prove_facts *facts)
 {
-	return make(facts) < 0 && errno != EBADF ? answer_stopped(LAYER_SECCOMP, corpus_word(facts->call), errno)
-						 : answer_through(corpus_word(facts->call));
+	return make(facts) < 0 && errno != EBADF
+		       ? prove_answer_stopped(LAYER_SECCOMP, prove_corpus_word(facts->call), errno)
+		       : prove_answer_through(prove_corpus_word(facts->call));
 }
 
 /* The same of a call that makes a process, which the kernel may have reasons to refuse. */
 struct answer attempt_clone(const struct prove_facts *facts)
 {
-	const char *word = corpus_word(facts->call);
+	const char *word = prove_corpus_word(facts->call);
 
 	if (make(facts) == 0)
-		return answer_through(word);
-	return answer_stopped(errno == EPERM || errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, word, errno);
+		return prove_answer_through(word);
+	return prove_answer_stopped(errno == EPERM || errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, word, errno);
 }
 
 /* --- mounts and namespaces ---------------------------------------------------------------------------------- */
@@ -72,10 +73,10 @@ static struct answer judge_mount(const char *call, int result)
 	int errno_value = errno;
 
 	if (result >= 0)
-		return answer_through(call);
+		return prove_answer_through(call);
 	if (errno_value == EPERM || errno_value == ENOSYS)
-		return answer_stopped(filter_has_mount() ? LAYER_SECCOMP : LAYER_PRIVILEGES, call, errno_value);
-	return answer_stopped(LAYER_HOST, call, errno_value);
+		return prove_answer_stopped(filter_has_mount() ? LAYER_SECCOMP : LAYER_PRIVILEGES, call, errno_value);
+	return prove_answer_stopped(LAYER_HOST, call, errno_value);
 }
 
 struct answer attempt_remount(const struct prove_facts *facts)
@@ -96,23 +97,23 @@ struct answer attempt_mount(const struct prove_facts *facts)
 struct answer attempt_unshare_user(const struct prove_facts *facts)
 {
 	if (unshare(CLONE_NEWUSER) == 0)
-		return answer_through("unshare");
-	return answer_stopped(unshare(CLONE_NEWUSER | CLONE_SIGHAND | CLONE_VM | 1) < 0 && errno == EPERM
-				      ? LAYER_SECCOMP
-				      : LAYER_HOST,
-			      "unshare", errno);
+		return prove_answer_through("unshare");
+	return prove_answer_stopped(unshare(CLONE_NEWUSER | CLONE_SIGHAND | CLONE_VM | 1) < 0 && errno == EPERM
+					    ? LAYER_SECCOMP
+					    : LAYER_HOST,
+				    "unshare", errno);
 }
 
 struct answer attempt_foreign_call(const struct prove_facts *facts)
 {
-	int status = corpus_foreign_call();
+	int status = prove_corpus_foreign_call();
 
 	if (status < 0)
-		return answer_skipped("none");
+		return prove_answer_skipped("none");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return answer_through("int80");
-	return answer_stopped(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV ? LAYER_HOST : LAYER_SECCOMP, "int80",
-			      0);
+		return prove_answer_through("int80");
+	return prove_answer_stopped(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV ? LAYER_HOST : LAYER_SECCOMP,
+				    "int80", 0);
 }
 
 struct answer attempt_personality(const struct prove_facts *facts)
@@ -120,9 +121,9 @@ struct answer attempt_personality(const struct prove_facts *facts)
 	int before = personality(0xffffffff);
 
 	if (personality(EXECUTABLE_DATA) < 0)
-		return answer_stopped(LAYER_SECCOMP, "personality", errno);
+		return prove_answer_stopped(LAYER_SECCOMP, "personality", errno);
 	personality((unsigned long)before);
-	return answer_through("personality");
+	return prove_answer_through("personality");
 }
 
 /* --- terminals ---------------------------------------------------------------------------------------------- */
@@ -152,8 +153,8 @@ struct answer attempt_terminal(const struct prove_facts *facts)
 
 	/* With bits above the 32 that the kernel looks at. */
 	if (syscall(SYS_ioctl, terminal, (1ULL << 32) | TIOCSTI, &byte) == 0 || errno == ENOTTY || errno == EIO)
-		return answer_through("ioctl");
-	return answer_stopped(errno == EPERM ? LAYER_SECCOMP : LAYER_HOST, "ioctl", errno);
+		return prove_answer_through("ioctl");
+	return prove_answer_stopped(errno == EPERM ? LAYER_SECCOMP : LAYER_HOST, "ioctl", errno);
 }
 
 struct answer attempt_controlling_terminal(const struct prove_facts *facts)
@@ -161,10 +162,10 @@ struct answer attempt_controlling_terminal(const struct prove_facts *facts)
 	AUTO_CLOSE int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
 	if (fd >= 0)
-		return answer_through("open");
+		return prove_answer_through("open");
 	if (errno == ENXIO)
-		return answer_stopped(LAYER_SESSION, "open", errno);
-	return answer_stopped(errno == ENOENT ? LAYER_MOUNT_NS : LAYER_LANDLOCK, "open", errno);
+		return prove_answer_stopped(LAYER_SESSION, "open", errno);
+	return prove_answer_stopped(errno == ENOENT ? LAYER_MOUNT_NS : LAYER_LANDLOCK, "open", errno);
 }
 
 /* --- privileges --------------------------------------------------------------------------------------------- */
@@ -174,11 +175,11 @@ struct answer attempt_raise_limit(const struct prove_facts *facts)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_max == RLIM_INFINITY)
-		return answer_skipped("getrlimit");
+		return prove_answer_skipped("getrlimit");
 	limit.rlim_max++;
 	if (setrlimit(RLIMIT_CORE, &limit) == 0)
-		return answer_through("setrlimit");
-	return answer_stopped(errno == EPERM ? LAYER_PRIVILEGES : LAYER_HOST, "setrlimit", errno);
+		return prove_answer_through("setrlimit");
+	return prove_answer_stopped(errno == EPERM ? LAYER_PRIVILEGES : LAYER_HOST, "setrlimit", errno);
 }
 
 /* Effective capabilities and user of a process: true if they are more than ours. */
@@ -226,13 +227,13 @@ static struct answer watch_setuid(const char *program)
 	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
-		return answer_skipped("pipe");
+		return prove_answer_skipped("pipe");
 	while (write(ends[1], page, sizeof(page)) > 0)
 		;
 	fcntl(ends[1], F_SETFL, 0);
 	child = start_with_output(program, ends[1]);
 	if (child < 0)
-		return answer_skipped("fork");
+		return prove_answer_skipped("fork");
 	for (int i = 0; i < SETUID_WAITS && !has_changed; i++) {
 		nanosleep(&nap, NULL);
 		has_gained_any = has_gained(child, &has_changed);
@@ -243,11 +244,11 @@ static struct answer watch_setuid(const char *program)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	if (!has_changed)
-		return answer_skipped("execve");
+		return prove_answer_skipped("execve");
 	if (has_gained_any)
-		return answer_through("execve");
-	return answer_stopped(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? LAYER_PRIVILEGES : LAYER_IDENTITY, "execve",
-			      0);
+		return prove_answer_through("execve");
+	return prove_answer_stopped(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? LAYER_PRIVILEGES : LAYER_IDENTITY,
+				    "execve", 0);
 }
 
 static bool has_own_proc(void)
@@ -264,12 +265,12 @@ struct answer attempt_setuid(const struct prove_facts *facts)
 
 	/* The child is watched in /proc, which must be the one of our pid namespace. */
 	if (!has_own_proc())
-		return answer_skipped("readlink");
+		return prove_answer_skipped("readlink");
 	for (size_t i = 0; i < ARRAY_LEN(programs); i++)
 		if (access(programs[i], X_OK) == 0)
 			return watch_setuid(programs[i]);
 	errno = ENOENT;
-	return answer_skipped("access");
+	return prove_answer_skipped("access");
 }
 
 /* What it has, what it could take, what it hands on; the bounding set does not matter without new privileges. */
@@ -280,8 +281,8 @@ struct answer attempt_capabilities(const struct prove_facts *facts)
 	FILE *file = fopen("/proc/self/status", "re");
 
 	if (!file) /* no /proc of this pid namespace: ask the kernel about one that is enough for everything */
-		return prctl(PR_CAPBSET_READ, 21, 0, 0, 0) == 1 ? answer_skipped("prctl")
-								: answer_stopped(LAYER_PRIVILEGES, "prctl", 0);
+		return prctl(PR_CAPBSET_READ, 21, 0, 0, 0) == 1 ? prove_answer_skipped("prctl")
+								: prove_answer_stopped(LAYER_PRIVILEGES, "prctl", 0);
 	while (fgets(line, sizeof(line), file)) {
 		if (!strncmp(line, "Cap", 3) && strncmp(line, "CapBnd", 6) != 0 && sscanf(line + 7, "%llx", &bits) == 1)
 			any |= bits;
@@ -289,5 +290,5 @@ struct answer attempt_capabilities(const struct prove_facts *facts)
 			any |= 1;
 	}
 	fclose(file);
-	return any ? answer_through("capget") : answer_stopped(LAYER_PRIVILEGES, "capget", 0);
+	return any ? prove_answer_through("capget") : prove_answer_stopped(LAYER_PRIVILEGES, "capget", 0);
 }

@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define HIDDEN_PIECES 160
 #define HIDDEN_PIECE_BYTES (1UL << 20)
@@ -38,13 +38,13 @@ struct answer attempt_hidden_memory(const struct prove_facts *facts)
 	for (int i = 0; i < HIDDEN_PIECES; i++) {
 		piece = mmap(NULL, HIDDEN_PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (piece == MAP_FAILED)
-			return answer_stopped(LAYER_HOST, "mmap", errno);
+			return prove_answer_stopped(LAYER_HOST, "mmap", errno);
 		for (size_t at = 0; at < HIDDEN_PIECE_BYTES; at += PAGE_BYTES)
 			piece[at] = 1;
 		madvise((void *)piece, HIDDEN_PIECE_BYTES, MADV_DONTNEED);
 	}
 	nanosleep(&pause, NULL);
-	return answer_through("mmap");
+	return prove_answer_through("mmap");
 }
 
 static void close_all(const int *fds, int count)
@@ -67,8 +67,8 @@ struct answer attempt_terminals(const struct prove_facts *facts)
 	}
 	close_all(fds, count);
 	if (!errno_value)
-		return answer_through("open");
-	return answer_stopped(errno_value == EACCES ? LAYER_LANDLOCK : LAYER_LIMITS, "open", errno_value);
+		return prove_answer_through("open");
+	return prove_answer_stopped(errno_value == EACCES ? LAYER_LANDLOCK : LAYER_LIMITS, "open", errno_value);
 }
 
 /* Root's jar is another user on the host, whose count is its own. */
@@ -91,7 +91,7 @@ struct answer attempt_inotify(const struct prove_facts *facts)
 			   : 0;
 
 	if (most <= 0)
-		return answer_skipped("open");
+		return prove_answer_skipped("open");
 	while (count < MIN_OF(most, DESCRIPTORS_MAX) && !errno_value) {
 		fds[count] = inotify_init1(IN_CLOEXEC);
 		if (fds[count] < 0)
@@ -101,10 +101,10 @@ struct answer attempt_inotify(const struct prove_facts *facts)
 	}
 	close_all(fds, count);
 	if (errno_value)
-		return answer_stopped(LAYER_LIMITS, "inotify_init1", errno_value);
+		return prove_answer_stopped(LAYER_LIMITS, "inotify_init1", errno_value);
 	if (is_another_user())
-		return answer_stopped(LAYER_IDENTITY, "inotify_init1", 0);
-	return most > DESCRIPTORS_MAX ? answer_skipped("inotify_init1") : answer_through("inotify_init1");
+		return prove_answer_stopped(LAYER_IDENTITY, "inotify_init1", 0);
+	return most > DESCRIPTORS_MAX ? prove_answer_skipped("inotify_init1") : prove_answer_through("inotify_init1");
 }
 
 struct answer attempt_queued_signals(const struct prove_facts *facts)
@@ -118,7 +118,8 @@ struct answer attempt_queued_signals(const struct prove_facts *facts)
 	for (int i = 0; i < SIGNALS_TRIED && !errno_value; i++)
 		if (sigqueue(getpid(), SIGRTMAX, (union sigval){0}) < 0)
 			errno_value = errno;
-	return errno_value ? answer_stopped(LAYER_LIMITS, "sigqueue", errno_value) : answer_through("sigqueue");
+	return errno_value ? prove_answer_stopped(LAYER_LIMITS, "sigqueue", errno_value)
+			   : prove_answer_through("sigqueue");
 }
 
 struct answer attempt_message_queues(const struct prove_facts *facts)
@@ -139,10 +140,10 @@ struct answer attempt_message_queues(const struct prove_facts *facts)
 	}
 	close_all(fds, count);
 	if (!errno_value)
-		return answer_through("mq_open");
+		return prove_answer_through("mq_open");
 	/* A queue is a file, in no directory that is shown. */
-	return answer_stopped(errno_value == ENOSYS   ? LAYER_SECCOMP
-			      : errno_value == EACCES ? LAYER_LANDLOCK
-						      : LAYER_LIMITS,
-			      "mq_open", errno_value);
+	return prove_answer_stopped(errno_value == ENOSYS   ? LAYER_SECCOMP
+				    : errno_value == EACCES ? LAYER_LANDLOCK
+							    : LAYER_LIMITS,
+				    "mq_open", errno_value);
 }

@@ -26,11 +26,11 @@ static struct answer judge_socket(const char *call)
 	case EAFNOSUPPORT:
 	case ESOCKTNOSUPPORT:
 	case EPROTONOSUPPORT:
-		return answer_stopped(LAYER_SECCOMP, call, errno);
+		return prove_answer_stopped(LAYER_SECCOMP, call, errno);
 	case EPERM:
-		return answer_stopped(LAYER_PRIVILEGES, call, errno);
+		return prove_answer_stopped(LAYER_PRIVILEGES, call, errno);
 	default:
-		return answer_stopped(LAYER_HOST, call, errno);
+		return prove_answer_stopped(LAYER_HOST, call, errno);
 	}
 }
 
@@ -40,20 +40,20 @@ static struct answer judge_reach(const char *call, int result)
 	int errno_value = errno;
 
 	if (result >= 0)
-		return answer_through(call);
+		return prove_answer_through(call);
 	switch (errno_value) {
 	case ECONNREFUSED:
 	case ENETUNREACH:
 	case EADDRNOTAVAIL:
-		return answer_stopped(LAYER_NET_NS, call, errno_value);
+		return prove_answer_stopped(LAYER_NET_NS, call, errno_value);
 	case ENOENT:
-		return answer_stopped(LAYER_MOUNT_NS, call, errno_value);
+		return prove_answer_stopped(LAYER_MOUNT_NS, call, errno_value);
 	case EACCES:
 	case EPERM:
-		return answer_stopped(connect(-1, NULL, 0) < 0 && errno != EBADF ? LAYER_SECCOMP : LAYER_LANDLOCK, call,
-				      errno_value);
+		return prove_answer_stopped(connect(-1, NULL, 0) < 0 && errno != EBADF ? LAYER_SECCOMP : LAYER_LANDLOCK,
+					    call, errno_value);
 	default:
-		return answer_stopped(LAYER_HOST, call, errno_value);
+		return prove_answer_stopped(LAYER_HOST, call, errno_value);
 	}
 }
 
@@ -86,7 +86,7 @@ struct answer attempt_tcp_fast_open(const struct prove_facts *facts)
 		return judge_socket("socket");
 	/* The filter refuses the flag before the kernel looks at the descriptor. */
 	if (send(-1, "x", 1, FAST_OPEN | MSG_NOSIGNAL) < 0 && errno == EOPNOTSUPP)
-		return answer_stopped(LAYER_SECCOMP, "sendto", EOPNOTSUPP);
+		return prove_answer_stopped(LAYER_SECCOMP, "sendto", EOPNOTSUPP);
 	sent = sendto(fd, "x", 1, FAST_OPEN | MSG_NOSIGNAL, (struct sockaddr *)&address, sizeof(address));
 	return judge_reach("sendto", sent < 0 ? -1 : 0);
 }
@@ -106,7 +106,7 @@ struct answer attempt_udp(const struct prove_facts *facts)
 	if (send(fd, "x", 1, 0) < 0)
 		return judge_reach("send", -1);
 	if (poll(&ready, 1, ANSWER_MS) <= 0)
-		return answer_stopped(LAYER_HOST, "send", 0);
+		return prove_answer_stopped(LAYER_HOST, "send", 0);
 	return judge_reach("recv", recv(fd, &answer, 1, 0) < 0 ? -1 : 0);
 }
 
@@ -190,8 +190,8 @@ struct answer attempt_abstract_name(const struct prove_facts *facts)
 	if (fd < 0)
 		return judge_socket("socket");
 	if (bind(fd, (const struct sockaddr *)&address, len) == 0)
-		return answer_stopped(LAYER_NET_NS, "bind", 0);
-	return errno == EADDRINUSE ? answer_through("bind") : answer_stopped(LAYER_SECCOMP, "bind", errno);
+		return prove_answer_stopped(LAYER_NET_NS, "bind", 0);
+	return errno == EADDRINUSE ? prove_answer_through("bind") : prove_answer_stopped(LAYER_SECCOMP, "bind", errno);
 }
 
 /* A socket pair needs no connect(), and its datagrams can be sent to any name. */
@@ -213,6 +213,6 @@ struct answer attempt_pair_datagram(const struct prove_facts *facts)
 
 struct answer attempt_socket(const struct prove_facts *facts)
 {
-	return corpus_make(facts->call, &(struct corpus_target){0}) < 0 ? judge_socket("socket")
-									: answer_through("socket");
+	return prove_corpus_make(facts->call, &(struct corpus_target){0}) < 0 ? judge_socket("socket")
+									      : prove_answer_through("socket");
 }

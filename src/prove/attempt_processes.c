@@ -32,30 +32,30 @@
 static struct answer judge(const char *call, long result, bool is_filter, int errno_value)
 {
 	if (result >= 0)
-		return answer_through(call);
+		return prove_answer_through(call);
 	switch (errno_value) {
 	case ESRCH:
 	case ENOENT:
-		return answer_stopped(LAYER_PID_NS, call, errno_value);
+		return prove_answer_stopped(LAYER_PID_NS, call, errno_value);
 	case EPERM:
 	case EACCES:
-		return answer_stopped(is_filter ? LAYER_SECCOMP : LAYER_LANDLOCK, call, errno_value);
+		return prove_answer_stopped(is_filter ? LAYER_SECCOMP : LAYER_LANDLOCK, call, errno_value);
 	case ENOSYS:
-		return answer_stopped(LAYER_SECCOMP, call, errno_value);
+		return prove_answer_stopped(LAYER_SECCOMP, call, errno_value);
 	default:
-		return answer_stopped(LAYER_HOST, call, errno_value);
+		return prove_answer_stopped(LAYER_HOST, call, errno_value);
 	}
 }
 
 static long attack(pid_t target, const struct corpus_call *call)
 {
-	return corpus_make(call, &(struct corpus_target){.pid = target});
+	return prove_corpus_make(call, &(struct corpus_target){.pid = target});
 }
 
 /* The row that the table names, and the one that only the filter refuses with EPERM. */
 static struct answer attack_process(const struct prove_facts *facts, pid_t target)
 {
-	const char *word = corpus_word(facts->call);
+	const char *word = prove_corpus_word(facts->call);
 	long result = attack(target, facts->call);
 	int errno_value = errno;
 
@@ -64,7 +64,7 @@ static struct answer attack_process(const struct prove_facts *facts, pid_t targe
 
 struct answer attempt_on_engine(const struct prove_facts *facts)
 {
-	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? answer_skipped(corpus_word(facts->call))
+	return facts->engine_pid < PROVE_ENGINE_PID_LEAST ? prove_answer_skipped(prove_corpus_word(facts->call))
 							  : attack_process(facts, facts->engine_pid);
 }
 
@@ -78,7 +78,7 @@ struct answer attempt_on_first(const struct prove_facts *facts)
 {
 	long result = attack(1, facts->call);
 
-	return judge(corpus_word(facts->call), errno == EINVAL ? 0 : result, errno == EPERM, errno);
+	return judge(prove_corpus_word(facts->call), errno == EINVAL ? 0 : result, errno == EPERM, errno);
 }
 
 struct answer attempt_pidfd_other(const struct prove_facts *facts)
@@ -95,12 +95,12 @@ struct answer attempt_pidfd_other(const struct prove_facts *facts)
 /* The kernel signals a descriptor's owner by itself; setting one succeeds, only the outside sees whether it was told. */
 struct answer attempt_owner_other(const struct prove_facts *facts)
 {
-	if (attack(facts->victim_pid, corpus_find(corpus_process, "sigio")) < 0)
+	if (attack(facts->victim_pid, prove_corpus_find(prove_corpus_process, "sigio")) < 0)
 		return judge("fcntl", -1, true, errno);
 	/* In a pid namespace the number means nobody; elsewhere the signal was sent or silently dropped. */
 	if (kill(facts->victim_pid, 0) < 0 && errno == ESRCH)
-		return answer_stopped(LAYER_PID_NS, "fcntl", ESRCH);
-	return answer_stopped(LAYER_LANDLOCK, "fcntl", 0);
+		return prove_answer_stopped(LAYER_PID_NS, "fcntl", ESRCH);
+	return prove_answer_stopped(LAYER_LANDLOCK, "fcntl", 0);
 }
 
 struct answer attempt_write_memory(const struct prove_facts *facts)
@@ -124,7 +124,7 @@ static struct answer try_proc_file(pid_t pid, const char *name, int flags)
 	if (fd < 0)
 		return judge("open", -1, false, errno);
 	if (flags == O_RDWR)
-		return answer_through("open");
+		return prove_answer_through("open");
 	return judge("read", read(fd, &byte, 1) < 0 ? -1 : 0, false, errno);
 }
 
@@ -156,11 +156,12 @@ static struct answer try_init(const char *name)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	len = fd < 0 ? -1 : read(fd, content, sizeof(content));
 	if (len < 0)
-		return answer_stopped(is_own ? LAYER_NOT_DUMPABLE : LAYER_LANDLOCK, fd < 0 ? "open" : "read", errno);
+		return prove_answer_stopped(is_own ? LAYER_NOT_DUMPABLE : LAYER_LANDLOCK, fd < 0 ? "open" : "read",
+					    errno);
 	for (ssize_t i = 0; i < len; i++)
 		if (content[i])
-			return answer_through("read");
-	return answer_stopped(LAYER_NOT_DUMPABLE, "read", 0);
+			return prove_answer_through("read");
+	return prove_answer_stopped(LAYER_NOT_DUMPABLE, "read", 0);
 }
 
 struct answer attempt_init_environment(const struct prove_facts *facts)
@@ -178,13 +179,13 @@ struct answer attempt_shared_memory(const struct prove_facts *facts)
 	void *memory;
 
 	if (facts->shared_memory_id < 0)
-		return answer_skipped("shmget");
+		return prove_answer_skipped("shmget");
 	memory = shmat(facts->shared_memory_id, NULL, SHM_RDONLY);
 	if (memory != (void *)-1)
-		return answer_through("shmat");
+		return prove_answer_through("shmat");
 	if (errno == EINVAL || errno == EIDRM)
-		return answer_stopped(LAYER_IPC_NS, "shmat", errno);
-	return answer_stopped(errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, "shmat", errno);
+		return prove_answer_stopped(LAYER_IPC_NS, "shmat", errno);
+	return prove_answer_stopped(errno == ENOSYS ? LAYER_SECCOMP : LAYER_HOST, "shmat", errno);
 }
 
 /* --- the end, and the number -------------------------------------------------------------------------------- */
@@ -210,10 +211,10 @@ struct answer attempt_outlive(const struct prove_facts *facts)
 	pid_t child;
 
 	if (fifo < 0)
-		return answer_skipped("open");
+		return prove_answer_skipped("open");
 	child = fork();
 	if (child < 0)
-		return answer_skipped("fork");
+		return prove_answer_skipped("fork");
 	if (child == 0) {
 		setsid();
 		if (fork() == 0) {
@@ -224,7 +225,7 @@ struct answer attempt_outlive(const struct prove_facts *facts)
 		_exit(0);
 	}
 	waitpid(child, &status, 0);
-	return answer_stopped(LAYER_TREE, "fork", 0);
+	return prove_answer_stopped(LAYER_TREE, "fork", 0);
 }
 
 struct answer attempt_processes(const struct prove_facts *facts)
@@ -233,7 +234,7 @@ struct answer attempt_processes(const struct prove_facts *facts)
 	char byte;
 
 	if (facts->pids_max <= 0 || pipe2(gate, O_CLOEXEC) < 0)
-		return answer_skipped("pipe");
+		return prove_answer_skipped("pipe");
 	/* This process is one of them. */
 	for (count = 1; count <= facts->pids_max && !errno_value; count++) {
 		pid_t child = fork();
@@ -252,5 +253,5 @@ struct answer attempt_processes(const struct prove_facts *facts)
 	close(gate[0]);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
-	return errno_value ? answer_stopped(LAYER_LIMITS, "fork", errno_value) : answer_through("fork");
+	return errno_value ? prove_answer_stopped(LAYER_LIMITS, "fork", errno_value) : prove_answer_through("fork");
 }

@@ -21,7 +21,7 @@
 #define NUMBER_OPENAT2 437
 #define NUMBER_OPEN_TREE 428
 
-const struct corpus_call *corpus_find(const struct corpus_call *rows, const char *name)
+const struct corpus_call *prove_corpus_find(const struct corpus_call *rows, const char *name)
 {
 	for (; rows->name; rows++)
 		if (!strcmp(rows->name, name))
@@ -29,7 +29,7 @@ const struct corpus_call *corpus_find(const struct corpus_call *rows, const char
 	abort();
 }
 
-const char *corpus_word(const struct corpus_call *call)
+const char *prove_corpus_word(const struct corpus_call *call)
 {
 	return call->word ? call->word : call->name;
 }
@@ -98,7 +98,7 @@ static long make_call(const struct corpus_call *call, const long *values)
 	return rc < 0 ? -1 : 0;
 }
 
-long corpus_make(const struct corpus_call *call, const struct corpus_target *target)
+long prove_corpus_make(const struct corpus_call *call, const struct corpus_target *target)
 {
 	long values[6];
 	int fd = -2, error;
@@ -120,7 +120,7 @@ long corpus_make(const struct corpus_call *call, const struct corpus_target *tar
 	return rc < 0 ? -1 : 0;
 }
 
-int corpus_foreign_call(void)
+int prove_corpus_foreign_call(void)
 {
 #if defined(__x86_64__)
 	int status = 0;

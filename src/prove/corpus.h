@@ -45,19 +45,19 @@ struct corpus_call {
 };
 
 /* All end with a row without a name. */
-extern const struct corpus_call corpus_calls[];   /* that a jar has no use for */
-extern const struct corpus_call corpus_process[]; /* on another process of the same user */
-extern const struct corpus_call corpus_paths[];   /* on a path, with two names of the attacker's */
+extern const struct corpus_call prove_corpus_calls[];   /* that a jar has no use for */
+extern const struct corpus_call prove_corpus_process[]; /* on another process of the same user */
+extern const struct corpus_call prove_corpus_paths[];   /* on a path, with two names of the attacker's */
 
 /* A row that must be there. */
-const struct corpus_call *corpus_find(const struct corpus_call *rows, const char *name);
-const char *corpus_word(const struct corpus_call *call);
+const struct corpus_call *prove_corpus_find(const struct corpus_call *rows, const char *name);
+const char *prove_corpus_word(const struct corpus_call *call);
 /* 0 or more, or -1 with errno. A process that a call makes leaves at once, and is waited for. */
-long corpus_make(const struct corpus_call *call, const struct corpus_target *target);
+long prove_corpus_make(const struct corpus_call *call, const struct corpus_target *target);
 /*
  * getpid() as a system call of another architecture, in a child, since a kernel without that ends it with a signal. Its status,
  * which is 0 if the call was made; or -1 with errno.
  */
-int corpus_foreign_call(void);
+int prove_corpus_foreign_call(void);
 
 #endif

@@ -26,7 +26,7 @@ static const uint64_t clone_arguments[8] = {NEW_USER, 0, 0, 0, SIGCHLD};
 static int pair[2];
 
 /* clang-format off */
-const struct corpus_call corpus_calls[] = {
+const struct corpus_call prove_corpus_calls[] = {
 	{"mount", SYS_mount, {BAD, BAD, BAD, 0, BAD}},
 	{"umount2", SYS_umount2, {(long)"/", 0x1000}},
 	{"pivot_root", SYS_pivot_root},

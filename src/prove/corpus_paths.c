@@ -176,7 +176,7 @@ static long make_link(const struct corpus_target *target)
 }
 
 /* clang-format off */
-const struct corpus_call corpus_paths[] = {
+const struct corpus_call prove_corpus_paths[] = {
 	/* looking */
 	{"open", CALL(open, openat, O_RDONLY | O_NONBLOCK)},
 	{"openat", .function = open_below_root},

@@ -62,7 +62,7 @@ static long become_owner(const struct corpus_target *target)
 }
 
 /* clang-format off */
-const struct corpus_call corpus_process[] = {
+const struct corpus_call prove_corpus_process[] = {
 	{"kill0", SYS_kill, {CORPUS_PID, 0}},
 	{"kill", SYS_kill, {CORPUS_PID, SIGURG}},
 	{"kill_group", SYS_kill, {CORPUS_GROUP, SIGURG}},

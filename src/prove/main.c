@@ -13,8 +13,9 @@
 #include <string.h>
 
 #include "base/start.h"
-#include "cli/message.h"
-#include "gate/gate.h"
+#include "door/cli/message.h"
+#include "engine/gate/engine_gate.h"
+#include "gate/gate_main.h"
 #include "gate/gate_page.h"
 #include "prove/prove.h"
 
@@ -22,7 +23,7 @@
 
 static int fail(const struct messenger *messenger, const struct error *error)
 {
-	message_error(messenger, error);
+	cli_message_error(messenger, error);
 	return EXIT_BELLJAR;
 }
 
@@ -31,7 +32,7 @@ static int attempt(const char *name, const struct messenger *messenger)
 	struct error error = {0};
 	AUTO_TEXT out = {0};
 
-	return prove_attempt(name, &out, &error) < 0 ? fail(messenger, &error) : print_out(&out, messenger);
+	return prove_attempt(name, &out, &error) < 0 ? fail(messenger, &error) : cli_print_out(&out, messenger);
 }
 
 static int prove(struct engine_doctor_request *request, const struct run_options *options,
@@ -42,12 +43,12 @@ static int prove(struct engine_doctor_request *request, const struct run_options
 	int status, rc;
 
 	request->is_json = options->has_json;
-	request->has_color = wants_color(options->color, STDOUT_FILENO);
+	request->has_color = cli_wants_color(options->color, STDOUT_FILENO);
 	request->rung_max = options->prove_rung ? policy_rung_named(options->prove_rung) : RUNG_NAMESPACE;
-	status = engine_doctor(request, &out, &error);
+	status = doctor_engine(request, &out, &error);
 	if (status < 0)
 		return fail(messenger, &error);
-	rc = print_out(&out, messenger);
+	rc = cli_print_out(&out, messenger);
 	return rc ? rc : status;
 }
 
@@ -74,7 +75,7 @@ int main(int argc, char **argv)
 		return gate_main(NULL);
 	start_fill_descriptors();
 	start_find_argv_memory(argc, argv, &request.argv_memory, &request.argv_memory_len);
-	messenger_init(&messenger, COLOR_AUTO, 0);
+	cli_messenger_init(&messenger, COLOR_AUTO, 0);
 	if (argc == 3 && !strcmp(argv[1], "--attempt"))
 		return attempt(argv[2], &messenger);
 	if (argc > 2 && !strcmp(argv[1], "--of")) {
@@ -82,14 +83,14 @@ int main(int argc, char **argv)
 		first = 3;
 	}
 	if (rc == 0)
-		rc = options_parse(COMMAND_DOCTOR, argc - first, argv + first, &context, &options, &error);
+		rc = cli_options_parse(COMMAND_DOCTOR, argc - first, argv + first, &context, &options, &error);
 	if (rc == 0)
-		messenger_init(&messenger, options.color, options.verbosity);
+		cli_messenger_init(&messenger, options.color, options.verbosity);
 	if (rc == 0 && (options.has_help || options.profile)) {
 		rc = error_set(&error, STAGE_USAGE, 0, "belljar-prove makes attempts and nothing else");
 		error_hint(&error, "`belljar doctor --prove` starts it");
 	}
 	rc = rc < 0 ? fail(&messenger, &error) : prove(&request, &options, &messenger);
-	options_done(&options);
+	cli_options_done(&options);
 	return rc;
 }

@@ -22,15 +22,15 @@
 #include "engine/engine.h"
 #include "prove/attempt.h"
 #include "prove/prove_stage.h"
-#include "host/host_own.h"
+#include "survey/survey_own.h"
 #include "policy/policy_build.h"
 #include "policy/policy_lists.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define ATTEMPT_TIMEOUT_NS 10000000000ULL
 #define ATTEMPT_PIDS 12
 #define ANSWER_BYTES 512
-/* Of a run that Belljar ended for a limit; result/result.c. */
+/* Of a run that Belljar ended for a limit; engine/result/result.c. */
 #define EXIT_LIMIT 137
 
 struct prover {
@@ -246,14 +246,14 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		prove_roots(roots, sizeof(roots));
 		if (access(roots, F_OK) < 0) {
 			loop_free(loop);
-			out->answer = answer_skipped("open");
+			out->answer = prove_answer_skipped("open");
 			return 0;
 		}
 	}
 	if (attempt->has_gate && (prover->rung != RUNG_NAMESPACE || !prover->stage.facts.gate_port)) {
 		loop_free(loop);
 		errno = EOPNOTSUPP;
-		out->answer = answer_skipped("connect");
+		out->answer = prove_answer_skipped("connect");
 		return 0;
 	}
 	if (output < 0 || noise < 0 || !loop) {
@@ -277,7 +277,7 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 	loop_free(loop);
 	end_saver(saver);
 	if (rc < 0 && was_refused(attempt, prover->error)) {
-		out->answer = answer_stopped(LAYER_ENGINE, "run", prover->error->errno_value);
+		out->answer = prove_answer_stopped(LAYER_ENGINE, "run", prover->error->errno_value);
 		*prover->error = (struct error){0};
 		return 0;
 	}
@@ -288,13 +288,13 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 	/* A jar that cannot be held to a limit is not made; that is no proof of anything. */
 	if (rc < 0 && attempt->memory_bytes && prover->error->stage == STAGE_LIMITS) {
 		*prover->error = (struct error){0};
-		out->answer = answer_skipped("mmap");
+		out->answer = prove_answer_skipped("mmap");
 		return 0;
 	}
 	/* Whoever is ended for its memory cannot say so. */
 	if (rc == 0 && attempt->memory_bytes && out->answer.verdict == VERDICT_UNKNOWN &&
 	    out->exit_status == EXIT_LIMIT)
-		out->answer = answer_stopped(LAYER_LIMITS, "mmap", 0);
+		out->answer = prove_answer_stopped(LAYER_LIMITS, "mmap", 0);
 	return rc;
 }
 
@@ -304,7 +304,7 @@ static bool is_covered(const struct prover *prover, const struct attempt *attemp
 {
 	if (attempt->layers[prover->rung] == LAYER_NONE || has_gap)
 		return false;
-	return prover->rung != RUNG_LANDLOCK || host_landlock_abi() >= attempt->landlock_abi;
+	return prover->rung != RUNG_LANDLOCK || survey_landlock_abi() >= attempt->landlock_abi;
 }
 
 /* The same errno can come from the kernel's own rules; a layer that a rung does not have cannot be what stopped it. */
@@ -318,7 +318,7 @@ static enum layer layer_on_rung(enum layer layer, enum rung rung)
 static void judge(struct prover *prover, const struct attempt *attempt, const struct jar_answer *said,
 		  struct proof *proof)
 {
-	const char *seen = stage_look(&prover->stage);
+	const char *seen = prove_stage_look(&prover->stage);
 	const struct answer *answer = &said->answer;
 	enum layer layer =
 		answer->verdict == VERDICT_STOPPED && !seen ? layer_on_rung(answer->layer, prover->rung) : LAYER_NONE;
@@ -326,9 +326,9 @@ static void judge(struct prover *prover, const struct attempt *attempt, const st
 	*proof = (struct proof){
 		.name = attempt->name,
 		.what = attempt->what,
-		.expected = layer_name(attempt->layers[prover->rung]),
+		.expected = prove_layer_name(attempt->layers[prover->rung]),
 		.verdict = seen ? VERDICT_THROUGH : answer->verdict,
-		.layer = layer == LAYER_NONE ? NULL : layer_name(layer),
+		.layer = layer == LAYER_NONE ? NULL : prove_layer_name(layer),
 		.is_covered = is_covered(prover, attempt, said->has_gap),
 		.is_expected = layer == attempt->layers[prover->rung] ||
 			       (attempt->alternative && layer == attempt->alternative),
@@ -363,8 +363,8 @@ static int prove_one(struct prover *prover, const struct attempt *attempt, struc
 	if (proof->verdict != VERDICT_THROUGH)
 		return 0;
 	/* What was planted may not be as it was: anew for the next one. */
-	stage_done(&prover->stage);
-	return stage_build(&prover->stage, prover->error);
+	prove_stage_done(&prover->stage);
+	return prove_stage_build(&prover->stage, prover->error);
 }
 
 static int prove_control(struct prover *prover)
@@ -425,15 +425,15 @@ int prove_all(const struct engine_doctor_request *request, enum rung rung_max, s
 	sigaddset(&held, SIGQUIT);
 	sigaddset(&held, SIGURG);
 	sigprocmask(SIG_BLOCK, &held, &before);
-	stage_init(&prover.stage);
+	prove_stage_init(&prover.stage);
 	rc = fill_environment(&prover) < 0 ? error_set(error, STAGE_ENGINE, ENOMEM, "out of memory") : 0;
 	if (rc == 0)
-		rc = stage_build(&prover.stage, error);
+		rc = prove_stage_build(&prover.stage, error);
 	if (rc == 0)
 		rc = prove_control(&prover);
 	for (size_t i = 0; i < attempt_count && rc == 0 && !is_told_to_end(); i++)
 		rc = is_chosen(&attempts[i]) ? prove_one(&prover, &attempts[i], proofs) : 0;
-	stage_done(&prover.stage);
+	prove_stage_done(&prover.stage);
 	string_list_done(&prover.environment);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	*rung_out = prover.rung;

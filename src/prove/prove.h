@@ -42,8 +42,8 @@ enum layer {
 	LAYER_COUNT,
 };
 
-const char *layer_name(enum layer layer);
-enum layer layer_by_name(const char *name); /* LAYER_COUNT: no such layer */
+const char *prove_layer_name(enum layer layer);
+enum layer prove_layer_by_name(const char *name); /* LAYER_COUNT: no such layer */
 
 /* What an attempt says of itself. */
 struct answer {
@@ -115,7 +115,7 @@ struct attempt {
 	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
 	enum prove_scene scene;
 	const char *
-		call; /* a row of corpus_calls, with @path of corpus_paths, with @probe of corpus_process; NULL: none */
+		call; /* a row of prove_corpus_calls, with @path of prove_corpus_paths, with @probe of prove_corpus_process; NULL: none */
 	const char *probe; /* a row that the kernel refuses too, but not with EPERM */
 	const char *path;  /* of what was planted */
 };

@@ -25,8 +25,8 @@
 #include <sys/xattr.h>
 #include <time.h>
 
-#include "reap/reap.h"
-#include "sys/calls.h"
+#include "base/reap/reap.h"
+#include "base/sys/calls.h"
 
 #define VICTIM_BYTE 'V'
 #define VICTIM_TRIES 256
@@ -35,7 +35,7 @@
 #define LISTEN_QUEUE 8
 #define HOOK_TEXT "#!/bin/sh\n"
 
-void stage_init(struct prove_stage *stage)
+void prove_stage_init(struct prove_stage *stage)
 {
 	*stage = (struct prove_stage){.fifo = -1, .leaked_fd = -1, .facts.shared_memory_id = -1};
 	for (size_t i = 0; i < LISTEN_COUNT; i++)
@@ -302,7 +302,7 @@ static int make_server(struct prove_stage *stage)
 	return 0;
 }
 
-int stage_build(struct prove_stage *stage, struct error *error)
+int prove_stage_build(struct prove_stage *stage, struct error *error)
 {
 	AUTO_CLOSE int root = -1;
 	int rc = make_files(stage);
@@ -323,7 +323,7 @@ int stage_build(struct prove_stage *stage, struct error *error)
 	return 0;
 }
 
-void stage_done(struct prove_stage *stage)
+void prove_stage_done(struct prove_stage *stage)
 {
 	if (stage->facts.victim_pid > 0) {
 		kill(stage->facts.victim_pid, SIGKILL);
@@ -343,7 +343,7 @@ void stage_done(struct prove_stage *stage)
 	close_fd(&stage->leaked_fd);
 	if (stage->top[0])
 		reap_sweep(stage->top);
-	stage_init(stage);
+	prove_stage_init(stage);
 }
 
 /* --- looking ------------------------------------------------------------------------------------------------ */
@@ -455,7 +455,7 @@ static const char *look_at_fifo(const struct prove_stage *stage)
 	return read(stage->fifo, &byte, 1) < 0 && errno == EAGAIN ? "a process outlived the run" : NULL;
 }
 
-const char *stage_look(const struct prove_stage *stage)
+const char *prove_stage_look(const struct prove_stage *stage)
 {
 	const char *seen = look_at_files(stage);
 

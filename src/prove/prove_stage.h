@@ -32,12 +32,12 @@ struct prove_stage {
 	int victim_priority;
 };
 
-/* Zero-initialised, with every descriptor -1, is empty; stage_done() may be called on it in any state. */
-void stage_init(struct prove_stage *stage);
-int stage_build(struct prove_stage *stage, struct error *error);
-void stage_done(struct prove_stage *stage);
+/* Zero-initialised, with every descriptor -1, is empty; prove_stage_done() may be called on it in any state. */
+void prove_stage_init(struct prove_stage *stage);
+int prove_stage_build(struct prove_stage *stage, struct error *error);
+void prove_stage_done(struct prove_stage *stage);
 
 /* What has happened outside, in words; NULL: nothing. */
-const char *stage_look(const struct prove_stage *stage);
+const char *prove_stage_look(const struct prove_stage *stage);
 
 #endif

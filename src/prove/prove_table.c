@@ -31,12 +31,12 @@ static const char *const layer_names[] = {
 };
 _Static_assert(ARRAY_LEN(layer_names) == LAYER_COUNT, "every layer has a name");
 
-const char *layer_name(enum layer layer)
+const char *prove_layer_name(enum layer layer)
 {
 	return layer_names[layer];
 }
 
-enum layer layer_by_name(const char *name)
+enum layer prove_layer_by_name(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_LEN(layer_names); i++)
 		if (!strcmp(layer_names[i], name))

@@ -23,13 +23,13 @@ static int by_inode(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct applied_object));
 }
 
-void applied_done(struct applied_list *list)
+void workspace_applied_done(struct applied_list *list)
 {
 	free(list->items);
 	*list = (struct applied_list){0};
 }
 
-void applied_read(int store_fd, struct applied_list *out)
+void workspace_applied_read(int store_fd, struct applied_list *out)
 {
 	AUTO_CLOSE int fd = openat(store_fd, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat status;
@@ -41,14 +41,14 @@ void applied_read(int store_fd, struct applied_list *out)
 	len = (size_t)status.st_size / sizeof(*out->items) * sizeof(*out->items);
 	out->items = len ? malloc(len) : NULL;
 	if (!out->items || read(fd, out->items, len) != (ssize_t)len) {
-		applied_done(out);
+		workspace_applied_done(out);
 		return;
 	}
 	out->count = out->capacity = len / sizeof(*out->items);
 	qsort(out->items, out->count, sizeof(*out->items), by_inode);
 }
 
-bool applied_has(const struct applied_list *list, dev_t device, ino_t inode, int64_t ctime_ns)
+bool workspace_applied_has(const struct applied_list *list, dev_t device, ino_t inode, int64_t ctime_ns)
 {
 	const struct applied_object key = {.device = device, .inode = inode, .ctime_ns = ctime_ns};
 
@@ -60,7 +60,7 @@ static void add(struct applied_list *list, const struct stat *status)
 	struct applied_object *object = list_add(list);
 
 	if (object)
-		*object = (struct applied_object){status->st_dev, status->st_ino, view_changed_ns(status)};
+		*object = (struct applied_object){status->st_dev, status->st_ino, workspace_view_changed_ns(status)};
 }
 
 /* Is it still what the step left? The host may have saved it since, and its time of change would be the host's. */
@@ -69,11 +69,11 @@ static bool is_ours(const struct stat *status, const struct change *change)
 	const struct change_side *side = change->kind == CHANGE_MODE ? &change->before : &change->after;
 
 	return !S_ISREG(status->st_mode) || (S_ISREG(side->mode) && (uint64_t)status->st_size == side->size &&
-					     view_modified_ns(status) == side->mtime_ns);
+					     workspace_view_modified_ns(status) == side->mtime_ns);
 }
 
-void applied_note(const struct workspace_view *view, const struct workspace *workspace,
-		  const struct change_list *changes)
+void workspace_applied_note(const struct workspace_view *view, const struct workspace *workspace,
+			    const struct change_list *changes)
 {
 	struct applied_list list = {0};
 	AUTO_FREE char *last = NULL;
@@ -92,7 +92,7 @@ void applied_note(const struct workspace_view *view, const struct workspace *wor
 			free(last);
 			close_fd(&parent);
 			last = strndup(change->path, len);
-			parent = last ? view_open_directory(view_workdir(view), last) : -1;
+			parent = last ? workspace_view_open_directory(workspace_view_workdir(view), last) : -1;
 			if (parent >= 0 && fstat(parent, &status) == 0)
 				add(&list, &status);
 		}
@@ -105,5 +105,5 @@ void applied_note(const struct workspace_view *view, const struct workspace *wor
 			: -1;
 	if (fd >= 0 && write(fd, list.items, list.count * sizeof(*list.items)) < 0)
 		unlinkat(workspace->fd, NAME, 0);
-	applied_done(&list);
+	workspace_applied_done(&list);
 }

@@ -30,7 +30,7 @@
 static bool is_in(const struct string_list *list, const char *path)
 {
 	for (size_t i = 0; list && i < list->count; i++)
-		if (change_is_within(path, list->items[i]))
+		if (workspace_change_is_within(path, list->items[i]))
 			return true;
 	return false;
 }
@@ -101,8 +101,8 @@ static void choose_renamed(struct change_list *list)
 {
 	for (size_t i = 0; i < list->renamed.count; i++)
 		for (size_t k = 0; k < list->count; k++)
-			if (change_is_due(&list->items[k]) &&
-			    change_is_within(list->items[k].path, list->renamed.items[i]))
+			if (workspace_change_is_due(&list->items[k]) &&
+			    workspace_change_is_within(list->items[k].path, list->renamed.items[i]))
 				hold_back(&list->items[k],
 					  "belongs to a renamed directory: it can be applied when no jar has it");
 }
@@ -181,7 +181,7 @@ struct applying {
 static ino_t inode_at(const struct workspace_view *view, const char *path, struct stat *status)
 {
 	const char *name;
-	AUTO_CLOSE int parent = view_open_parent(view_workdir(view), path, &name);
+	AUTO_CLOSE int parent = workspace_view_open_parent(workspace_view_workdir(view), path, &name);
 
 	return parent >= 0 && fstatat(parent, name, status, AT_SYMLINK_NOFOLLOW) == 0 ? status->st_ino : 0;
 }
@@ -199,7 +199,7 @@ static void find_brought(struct applying *applying)
 		if (!S_ISREG(intent->after.mode) || intent->after.link_count < 2 ||
 		    !inode_at(view, intent->path, &status) || !S_ISREG(status.st_mode) ||
 		    (uint64_t)status.st_size != intent->after.size ||
-		    view_modified_ns(&status) != intent->after.mtime_ns)
+		    workspace_view_modified_ns(&status) != intent->after.mtime_ns)
 			continue;
 		shared = list_add(&applying->shared);
 		if (shared)
@@ -236,13 +236,13 @@ static int put_file(struct applying *applying, const struct change *change)
 	int rc;
 
 	if (change->kind == CHANGE_MODIFIED)
-		base_forget(applying->request->workspace, change->path);
+		workspace_base_forget(applying->request->workspace, change->path);
 	if (first) {
-		rc = step_link(&applying->stepper, change, first->path, first->made);
+		rc = workspace_step_link(&applying->stepper, change, first->path, first->made);
 		if (rc != -ESTALE && rc != -EMLINK && rc != -EPERM)
 			return rc;
 	}
-	rc = step_put(&applying->stepper, change);
+	rc = workspace_step_put(&applying->stepper, change);
 	if (rc == 0 && !first && change->after.link_count > 1 && S_ISREG(change->after.mode)) {
 		struct shared *shared = list_add(&applying->shared);
 
@@ -261,11 +261,11 @@ static int put_file(struct applying *applying, const struct change *change)
 static int put_directory(struct applying *applying, const struct change *change)
 {
 	struct stat status;
-	int rc = step_unhide(&applying->stepper, change);
+	int rc = workspace_step_unhide(&applying->stepper, change);
 
 	if (rc < 0)
 		return rc;
-	rc = step_put(&applying->stepper, change);
+	rc = workspace_step_put(&applying->stepper, change);
 	/* The host made one too: what is in it is looked at by itself. */
 	if (rc == -EAGAIN && change->kind == CHANGE_ADDED && inode_at(applying->request->view, change->path, &status) &&
 	    S_ISDIR(status.st_mode))
@@ -338,12 +338,12 @@ static bool is_removal(const struct applying *applying, const struct change *cha
 
 static int remove_one(struct applying *applying, const struct change *change)
 {
-	return step_remove(&applying->stepper, change);
+	return workspace_step_remove(&applying->stepper, change);
 }
 
 static int set_mode(struct applying *applying, const struct change *change)
 {
-	return step_set_mode(&applying->stepper, change);
+	return workspace_step_set_mode(&applying->stepper, change);
 }
 
 /* Those that go up are from the inside out. */
@@ -366,12 +366,12 @@ static void run_phase(struct applying *applying, const struct phase *phase)
 		struct change *change = &list->items[phase->is_upward ? list->count - 1 - i : i];
 		int rc;
 
-		if (!change_is_due(change) || !phase->test(applying, change))
+		if (!workspace_change_is_due(change) || !phase->test(applying, change))
 			continue;
 		rc = phase->action(applying, change);
 		/* A killed apply must find it there, or here. A new directory still lacks what is in it, and its permissions. */
 		if (rc == 0 && !is_new_directory(applying, change))
-			step_forget(&applying->stepper, change);
+			workspace_step_forget(&applying->stepper, change);
 		note(applying, change, rc);
 	}
 }
@@ -386,8 +386,8 @@ static void finish_directories(struct applying *applying)
 
 		if (!(change->flags & CHANGE_IS_DONE) || !is_new_directory(applying, change))
 			continue;
-		if ((change->after.mode & 0700) == 0700 || step_set_mode(&applying->stepper, change) == 0)
-			step_forget(&applying->stepper, change);
+		if ((change->after.mode & 0700) == 0700 || workspace_step_set_mode(&applying->stepper, change) == 0)
+			workspace_step_forget(&applying->stepper, change);
 	}
 }
 
@@ -433,8 +433,8 @@ static void drop_ours(struct applying *applying)
 		change->flags |= CHANGE_IS_DROPPED | CHANGE_IS_CONFLICT;
 		if (applying->request->is_dry_run)
 			continue;
-		step_forget(&applying->stepper, change);
-		base_forget(applying->request->workspace, change->path);
+		workspace_step_forget(&applying->stepper, change);
+		workspace_base_forget(applying->request->workspace, change->path);
 	}
 }
 
@@ -445,7 +445,7 @@ static bool drop_mode(const struct workspace_view *view, const struct change *ch
 
 	if (change->kind != CHANGE_MODE || !S_ISDIR(change->after.mode) || change->layer != 0 || change->layer_path)
 		return false;
-	fd = view_open_directory(view->fds[0], change->path);
+	fd = workspace_view_open_directory(view->fds[0], change->path);
 	return fd >= 0 && fchmod(fd, change->before.mode & 07777) == 0;
 }
 
@@ -453,24 +453,24 @@ int workspace_drop(const struct workspace_view *view, const struct workspace *wo
 		   const struct change_list *changes, const struct string_list *paths, struct error *error)
 {
 	struct stepper stepper;
-	int rc = step_begin(&stepper, view, workspace, true, error);
+	int rc = workspace_step_begin(&stepper, view, workspace, true, error);
 
 	/* From the inside out: a directory goes when it is empty. */
 	for (size_t i = changes->count; i > 0 && rc == 0; i--)
 		if (is_in(paths, changes->items[i - 1].path) && !drop_mode(view, &changes->items[i - 1])) {
-			step_forget(&stepper, &changes->items[i - 1]);
-			base_forget(workspace, changes->items[i - 1].path);
+			workspace_step_forget(&stepper, &changes->items[i - 1]);
+			workspace_base_forget(workspace, changes->items[i - 1].path);
 		}
-	step_end(&stepper, workspace);
+	workspace_step_end(&stepper, workspace);
 	return rc;
 }
 
 int workspace_settle(const struct workspace_view *view, const struct workspace *workspace, struct error *error)
 {
 	struct stepper stepper;
-	int rc = step_begin(&stepper, view, workspace, false, error);
+	int rc = workspace_step_begin(&stepper, view, workspace, false, error);
 
-	step_end(&stepper, workspace);
+	workspace_step_end(&stepper, workspace);
 	return rc == 0 ? workspace_borrow(view, workspace, error) : rc;
 }
 
@@ -481,32 +481,32 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 
 	*out = (struct apply_outcome){0};
 	choose(request);
-	rc = step_begin(&applying.stepper, request->view, request->workspace, request->may_move, error);
+	rc = workspace_step_begin(&applying.stepper, request->view, request->workspace, request->may_move, error);
 	if (rc < 0)
 		return rc;
 	drop_ours(&applying);
 	for (size_t i = 0; i < request->changes->count; i++)
-		applying.total += change_is_due(&request->changes->items[i]);
+		applying.total += workspace_change_is_due(&request->changes->items[i]);
 	find_brought(&applying);
 	if (!request->is_dry_run)
-		applying.rc = intent_write(request->workspace, &request->view->intents, request->changes);
+		applying.rc = workspace_intent_write(request->workspace, &request->view->intents, request->changes);
 	for (size_t i = 0; i < ARRAY_LEN(phases) && !request->is_dry_run; i++)
 		run_phase(&applying, &phases[i]);
 	if (!request->is_dry_run) {
 		finish_directories(&applying);
 		/* If nothing is left, the workspace goes or begins anew. */
 		if (!is_all_done(request->changes))
-			applied_note(request->view, request->workspace, request->changes);
+			workspace_applied_note(request->view, request->workspace, request->changes);
 		if (applying.rc == 0)
-			intent_remove(request->workspace);
+			workspace_intent_remove(request->workspace);
 	}
 	if (request->is_dry_run)
 		for (size_t i = 0; i < request->changes->count; i++)
-			if (change_is_due(&request->changes->items[i]))
+			if (workspace_change_is_due(&request->changes->items[i]))
 				request->changes->items[i].flags |= CHANGE_IS_DONE;
 	out->saved = applying.stepper.saved;
 	applying.stepper.saved = (struct string_list){0};
-	step_end(&applying.stepper, request->workspace);
+	workspace_step_end(&applying.stepper, request->workspace);
 	free(applying.shared.items);
 	count_outcome(request->changes, out);
 	if (applying.rc < 0) {
@@ -517,7 +517,7 @@ int workspace_apply(const struct apply_request *request, struct apply_outcome *o
 	return 0;
 }
 
-void apply_outcome_done(struct apply_outcome *outcome)
+void workspace_apply_outcome_done(struct apply_outcome *outcome)
 {
 	string_list_done(&outcome->saved);
 }
@@ -530,8 +530,8 @@ int workspace_reset(const struct workspace_home *home, struct workspace *workspa
 	string_list_clear(&workspace->meta.layers);
 	rc = workspace_rollback(home, workspace, NULL, error);
 	if (rc == 0) {
-		base_forget_all(workspace);
-		rc = store_restamp(workspace, workdir, error);
+		workspace_base_forget_all(workspace);
+		rc = workspace_store_restamp(workspace, workdir, error);
 	}
 	return rc;
 }

@@ -47,7 +47,7 @@ int workspace_settle(const struct workspace_view *view, const struct workspace *
  * counted, and are no failure of the call; a full disk is: what was applied until then stays, and the next call goes on.
  */
 int workspace_apply(const struct apply_request *request, struct apply_outcome *out, struct error *error);
-void apply_outcome_done(struct apply_outcome *outcome);
+void workspace_apply_outcome_done(struct apply_outcome *outcome);
 
 /*
  * Take the changes below @paths out of the upper, without a trace in the workdir. What a frozen layer has, or what a directory

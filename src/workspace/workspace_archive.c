@@ -225,7 +225,8 @@ static int write_file(int fd, int source, const struct change *change)
 static int write_change(const struct workspace_view *view, const struct change *change, int fd)
 {
 	const char *name;
-	AUTO_CLOSE int parent = view_open_parent(view->fds[change->layer], change_layer_path(change), &name);
+	AUTO_CLOSE int parent =
+		workspace_view_open_parent(view->fds[change->layer], workspace_change_layer_path(change), &name);
 	AUTO_CLOSE int source = -1;
 	mode_t mode = change->after.mode;
 	int rc;

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "base/directory.h"
-#include "reap/reap.h"
+#include "base/reap/reap.h"
 #include "workspace/workspace_digest.h"
 
 #define DIRECTORY "bases"
@@ -30,9 +30,9 @@ static void name_of(const char *path, char out[DIGEST_SHA256_HEX])
 {
 	struct digest digest;
 
-	digest_init_sha256(&digest);
-	digest_add(&digest, path, strlen(path));
-	digest_hex(&digest, out);
+	workspace_digest_init_sha256(&digest);
+	workspace_digest_add(&digest, path, strlen(path));
+	workspace_digest_hex(&digest, out);
 }
 
 /* --- texts -------------------------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static int write_text(int fd, const struct text *text)
 static int open_file(int top_fd, const char *path)
 {
 	const char *name;
-	AUTO_CLOSE int parent = view_open_parent(top_fd, path, &name);
+	AUTO_CLOSE int parent = workspace_view_open_parent(top_fd, path, &name);
 	int fd = parent < 0 ? parent : openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	return fd < 0 && parent >= 0 ? -errno : fd;
@@ -83,12 +83,13 @@ static int open_file(int top_fd, const char *path)
 
 /* --- keeping ------------------------------------------------------------------------------------------------------ */
 
-void base_keeper_init(struct base_keeper *keeper, const struct workspace_view *view, const struct workspace *workspace)
+void workspace_base_keeper_init(struct base_keeper *keeper, const struct workspace_view *view,
+				const struct workspace *workspace)
 {
 	*keeper = (struct base_keeper){.view = view, .workspace = workspace, .fd = -1};
 }
 
-void base_keeper_done(struct base_keeper *keeper)
+void workspace_base_keeper_done(struct base_keeper *keeper)
 {
 	close_fd(&keeper->fd);
 }
@@ -119,10 +120,10 @@ static bool is_of(int fd, const struct change_side *side)
 	struct stat status;
 
 	return fstat(fd, &status) == 0 && status.st_dev == side->device && status.st_ino == side->inode &&
-	       view_changed_ns(&status) == side->ctime_ns;
+	       workspace_view_changed_ns(&status) == side->ctime_ns;
 }
 
-void base_keep(struct base_keeper *keeper, const struct change *change)
+void workspace_base_keep(struct base_keeper *keeper, const struct change *change)
 {
 	const struct change_side *side = &change->before;
 	char name[DIGEST_SHA256_HEX];
@@ -130,13 +131,14 @@ void base_keep(struct base_keeper *keeper, const struct change *change)
 	AUTO_TEXT text = {0};
 
 	if (change->kind != CHANGE_MODIFIED || !S_ISREG(side->mode) || side->size > BASE_FILE_BYTES_MAX ||
-	    view_is_touched_at(keeper->view, side->device, side->inode, side->ctime_ns) || !open_keeper(keeper))
+	    workspace_view_is_touched_at(keeper->view, side->device, side->inode, side->ctime_ns) ||
+	    !open_keeper(keeper))
 		return;
 	name_of(change->path, name);
 	if (faccessat(keeper->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || keeper->count >= BASE_FILES_MAX ||
 	    keeper->bytes + side->size > BASE_BYTES_MAX)
 		return;
-	from = open_file(view_workdir(keeper->view), change->path);
+	from = open_file(workspace_view_workdir(keeper->view), change->path);
 	if (from < 0 || read_text(from, BASE_FILE_BYTES_MAX, &text) < 0)
 		return;
 	to = openat(keeper->fd, NEW_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -150,7 +152,7 @@ void base_keep(struct base_keeper *keeper, const struct change *change)
 	keeper->bytes += text.len;
 }
 
-void base_forget(const struct workspace *workspace, const char *path)
+void workspace_base_forget(const struct workspace *workspace, const char *path)
 {
 	char name[sizeof(DIRECTORY) + DIGEST_SHA256_HEX] = DIRECTORY "/";
 
@@ -158,14 +160,14 @@ void base_forget(const struct workspace *workspace, const char *path)
 	unlinkat(workspace->fd, name, 0);
 }
 
-void base_forget_all(const struct workspace *workspace)
+void workspace_base_forget_all(const struct workspace *workspace)
 {
 	reap_sweep_at(workspace->fd, DIRECTORY);
 }
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
-int base_open(const struct workspace *workspace, const char *path, struct stat *status)
+int workspace_base_open(const struct workspace *workspace, const char *path, struct stat *status)
 {
 	char name[sizeof(DIRECTORY) + DIGEST_SHA256_HEX] = DIRECTORY "/";
 	int fd;
@@ -177,10 +179,10 @@ int base_open(const struct workspace *workspace, const char *path, struct stat *
 	return fd;
 }
 
-bool base_is_known(const struct workspace *workspace, const char *path)
+bool workspace_base_is_known(const struct workspace *workspace, const char *path)
 {
 	struct stat status;
-	AUTO_CLOSE int fd = base_open(workspace, path, &status);
+	AUTO_CLOSE int fd = workspace_base_open(workspace, path, &status);
 
 	return fd >= 0;
 }

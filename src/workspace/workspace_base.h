@@ -19,20 +19,21 @@ struct base_keeper {
 	size_t count;
 };
 
-void base_keeper_init(struct base_keeper *keeper, const struct workspace_view *view, const struct workspace *workspace);
-void base_keeper_done(struct base_keeper *keeper);
+void workspace_base_keeper_init(struct base_keeper *keeper, const struct workspace_view *view,
+				const struct workspace *workspace);
+void workspace_base_keeper_done(struct base_keeper *keeper);
 /*
  * The command changed a file, and the host has not touched it: keep what the workdir has. A file that is too large, no text, or
  * one too many is not kept.
  */
-void base_keep(struct base_keeper *keeper, const struct change *change);
+void workspace_base_keep(struct base_keeper *keeper, const struct change *change);
 
 /* Call it before the workdir's file becomes the workspace's. */
-void base_forget(const struct workspace *workspace, const char *path);
-void base_forget_all(const struct workspace *workspace);
+void workspace_base_forget(const struct workspace *workspace, const char *path);
+void workspace_base_forget_all(const struct workspace *workspace);
 
 /* What @path was before both sides changed it, and its permissions in @status. A descriptor; negative: it was not kept. */
-int base_open(const struct workspace *workspace, const char *path, struct stat *status);
-bool base_is_known(const struct workspace *workspace, const char *path);
+int workspace_base_open(const struct workspace *workspace, const char *path, struct stat *status);
+bool workspace_base_is_known(const struct workspace *workspace, const char *path);
 
 #endif

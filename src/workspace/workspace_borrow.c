@@ -24,10 +24,10 @@ static int copy_file(int from, int to, const struct stat *status)
 {
 	const struct timespec times[2] = {status->st_atim, status->st_mtim};
 	uint64_t copied = 0;
-	int rc = step_copy_data(from, to, (uint64_t)status->st_size, &copied);
+	int rc = workspace_step_copy_data(from, to, (uint64_t)status->st_size, &copied);
 
 	if (rc == 0)
-		rc = view_copy_xattrs(from, to);
+		rc = workspace_view_copy_xattrs(from, to);
 	if (rc == 0 && (fchown(to, status->st_uid, status->st_gid) < 0 || fchmod(to, status->st_mode & 07777) < 0 ||
 			futimens(to, times) < 0))
 		rc = -errno;
@@ -60,7 +60,7 @@ static int make_copy(int store, int old_parent, const char *name, const struct s
 		to = openat(store, TEMPORARY, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (to < 0 || fchown(to, status->st_uid, status->st_gid) < 0 || fchmod(to, status->st_mode & 07777) < 0)
 			return -errno;
-		return view_copy_xattrs(from, to);
+		return workspace_view_copy_xattrs(from, to);
 	}
 	to = openat(store, TEMPORARY, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	return to < 0 ? -errno : copy_file(from, to, status);
@@ -70,8 +70,8 @@ static int borrow_one(const struct workspace_view *view, int store, const char *
 		      unsigned long layer)
 {
 	const char *name, *old_name;
-	AUTO_CLOSE int parent = view_open_parent(view->fds[0], path, &name);
-	AUTO_CLOSE int old_parent = view_open_parent(view->fds[layer], old_path, &old_name);
+	AUTO_CLOSE int parent = workspace_view_open_parent(view->fds[0], path, &name);
+	AUTO_CLOSE int old_parent = workspace_view_open_parent(view->fds[layer], old_path, &old_name);
 	struct stat status;
 	int rc;
 
@@ -91,9 +91,9 @@ static int borrow_one(const struct workspace_view *view, int store, const char *
 
 static int end_redirect(const struct workspace_view *view, const char *path)
 {
-	AUTO_CLOSE int fd = view_open_directory(view->fds[0], path);
+	AUTO_CLOSE int fd = workspace_view_open_directory(view->fds[0], path);
 
-	return fd < 0 ? fd : view_end_redirect(view, fd);
+	return fd < 0 ? fd : workspace_view_end_redirect(view, fd);
 }
 
 int workspace_borrow(const struct workspace_view *view, const struct workspace *workspace, struct error *error)

@@ -26,7 +26,7 @@
 #define RENAME_FILE_BYTES ((uint64_t)16 << 20)
 #define RENAME_BYTES ((uint64_t)256 << 20)
 
-char change_letter(enum change_kind kind)
+char workspace_change_letter(enum change_kind kind)
 {
 	switch (kind) {
 	case CHANGE_ADDED:
@@ -43,7 +43,7 @@ char change_letter(enum change_kind kind)
 	return '?';
 }
 
-void change_side_of(const struct stat *status, struct change_side *side)
+void workspace_change_side_of(const struct stat *status, struct change_side *side)
 {
 	*side = (struct change_side){
 		.mode = status->st_mode,
@@ -52,14 +52,14 @@ void change_side_of(const struct stat *status, struct change_side *side)
 		.link_count = status->st_nlink,
 		.size = (uint64_t)status->st_size,
 		.stored = MIN_OF((uint64_t)status->st_size, (uint64_t)status->st_blocks * 512),
-		.mtime_ns = view_modified_ns(status),
-		.ctime_ns = view_changed_ns(status),
+		.mtime_ns = workspace_view_modified_ns(status),
+		.ctime_ns = workspace_view_changed_ns(status),
 		.uid = status->st_uid,
 		.gid = status->st_gid,
 	};
 }
 
-void change_list_done(struct change_list *list)
+void workspace_change_list_done(struct change_list *list)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		free(list->items[i].path);
@@ -126,13 +126,13 @@ static bool parent_is_touched(const struct workspace_view *view, const char *pat
 		int fd;
 
 		*(slash ? slash : parent) = '\0';
-		fd = view_open_directory(view_workdir(view), parent);
+		fd = workspace_view_open_directory(workspace_view_workdir(view), parent);
 		if (fd < 0)
 			continue;
 		if (fstat(fd, &status) < 0)
 			status = (struct stat){0};
 		close(fd);
-		return view_is_touched(view, &status);
+		return workspace_view_is_touched(view, &status);
 	}
 	return true;
 }
@@ -141,10 +141,10 @@ static void find_conflict(const struct workspace_view *view, struct change *chan
 {
 	bool is_touched;
 
-	if (intent_has(&view->intents, change))
+	if (workspace_intent_has(&view->intents, change))
 		return;
-	is_touched = change->before.mode &&
-		     view_is_touched_at(view, change->before.device, change->before.inode, change->before.ctime_ns);
+	is_touched = change->before.mode && workspace_view_is_touched_at(view, change->before.device,
+									 change->before.inode, change->before.ctime_ns);
 
 	switch (change->kind) {
 	case CHANGE_ADDED:
@@ -184,7 +184,7 @@ int workspace_changes(const struct workspace_view *view, struct change_list *out
 	list.renamed = walk.renamed;
 	string_list_done(&walk.borrowed);
 	if (rc < 0) {
-		change_list_done(&list);
+		workspace_change_list_done(&list);
 		return walk_error(&walk, rc, error);
 	}
 	if (list.count)
@@ -216,7 +216,7 @@ static int by_size(const void *a, const void *b)
 static int open_file(int top_fd, const char *path)
 {
 	const char *name;
-	AUTO_CLOSE int parent = view_open_parent(top_fd, path, &name);
+	AUTO_CLOSE int parent = workspace_view_open_parent(top_fd, path, &name);
 
 	return parent < 0 ? parent : openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
@@ -224,10 +224,10 @@ static int open_file(int top_fd, const char *path)
 static bool is_same_file(const struct workspace_view *view, const struct change *added, const struct change *deleted,
 			 uint64_t *budget)
 {
-	AUTO_CLOSE int a = open_file(view->fds[added->layer], change_layer_path(added));
-	AUTO_CLOSE int b = open_file(view_workdir(view), deleted->path);
+	AUTO_CLOSE int a = open_file(view->fds[added->layer], workspace_change_layer_path(added));
+	AUTO_CLOSE int b = open_file(workspace_view_workdir(view), deleted->path);
 
-	return a >= 0 && b >= 0 && view_same_content(a, b, added->after.size, budget) == 1;
+	return a >= 0 && b >= 0 && workspace_view_same_content(a, b, added->after.size, budget) == 1;
 }
 
 void workspace_find_renames(const struct workspace_view *view, struct change_list *list)
@@ -291,7 +291,7 @@ static int count(struct walk *walk, const struct change *change)
 	if (S_ISREG(change->after.mode) && change->flags & CHANGE_HAS_CONTENT)
 		summary->bytes += change->after.stored;
 	if (summing->keeper)
-		base_keep(summing->keeper, change);
+		workspace_base_keep(summing->keeper, change);
 	return 0;
 }
 
@@ -299,7 +299,7 @@ static int summarize(const struct workspace_home *home, const struct workspace *
 		     struct workspace_summary *out, struct error *error)
 {
 	AUTO(workspace_view_done) struct workspace_view view = {0};
-	AUTO(base_keeper_done) struct base_keeper keeper = {.fd = -1};
+	AUTO(workspace_base_keeper_done) struct base_keeper keeper = {.fd = -1};
 	struct summing summing = {.keeper = keeps_bases ? &keeper : NULL};
 	struct walk walk = {
 		.meet = count,
@@ -313,7 +313,7 @@ static int summarize(const struct workspace_home *home, const struct workspace *
 
 	if (rc < 0)
 		return rc;
-	base_keeper_init(&keeper, &view, workspace);
+	workspace_base_keeper_init(&keeper, &view, workspace);
 	rc = workspace_walk(&walk);
 	string_list_done(&walk.renamed);
 	string_list_done(&walk.borrowed);
@@ -361,7 +361,7 @@ int workspace_run_ended(const struct workspace_home *home, const struct workspac
 	return summarize(home, workspace, true, out, error);
 }
 
-void change_list_keep(struct change_list *list, const struct string_list *paths)
+void workspace_change_list_keep(struct change_list *list, const struct string_list *paths)
 {
 	size_t kept = 0;
 
@@ -369,7 +369,7 @@ void change_list_keep(struct change_list *list, const struct string_list *paths)
 		bool is_named = false;
 
 		for (size_t k = 0; k < paths->count; k++)
-			is_named |= change_is_within(list->items[i].path, paths->items[k]);
+			is_named |= workspace_change_is_within(list->items[i].path, paths->items[k]);
 		if (is_named) {
 			struct change other = list->items[kept];
 

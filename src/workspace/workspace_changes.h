@@ -62,16 +62,16 @@ struct change_list {
 };
 
 /* The letter of a summary: A, M, T, m, D. */
-char change_letter(enum change_kind kind);
-static inline const char *change_layer_path(const struct change *change)
+char workspace_change_letter(enum change_kind kind);
+static inline const char *workspace_change_layer_path(const struct change *change)
 {
 	return change->layer_path ? change->layer_path : change->path;
 }
 
 /* What lstat() says of a name. */
-void change_side_of(const struct stat *status, struct change_side *side);
+void workspace_change_side_of(const struct stat *status, struct change_side *side);
 /* Chosen, and nothing is in the way. */
-static inline bool change_is_due(const struct change *change)
+static inline bool workspace_change_is_due(const struct change *change)
 {
 	return (change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED | CHANGE_IS_DONE |
 				 CHANGE_HAS_FAILED)) == CHANGE_IS_CHOSEN;
@@ -79,9 +79,9 @@ static inline bool change_is_due(const struct change *change)
 
 /* Everything that is different, sorted, with conflicts found. -EBADMSG: the layer is forged. */
 int workspace_changes(const struct workspace_view *view, struct change_list *out, struct error *error);
-void change_list_done(struct change_list *list);
+void workspace_change_list_done(struct change_list *list);
 /* Keep only what lies below the paths; no paths: everything. Before renames are looked for. */
-void change_list_keep(struct change_list *list, const struct string_list *paths);
+void workspace_change_list_keep(struct change_list *list, const struct string_list *paths);
 /* Find files that were deleted here and added there with the same content. */
 void workspace_find_renames(const struct workspace_view *view, struct change_list *list);
 

@@ -163,7 +163,7 @@ static int copy_file(struct copy *copy, int from_directory, int to_directory, co
 	to = openat(to_directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		return -errno;
-	rc = step_copy_data(from, to, (uint64_t)status.st_size, &copied);
+	rc = workspace_step_copy_data(from, to, (uint64_t)status.st_size, &copied);
 	if (rc == 0)
 		rc = finish(copy, from, to, &status);
 	if (rc == 0 && status.st_nlink > 1)

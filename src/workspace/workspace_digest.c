@@ -91,13 +91,13 @@ static void sha256_block(uint32_t *state, const unsigned char *block)
 		state[i] += v[i];
 }
 
-void digest_init_sha1(struct digest *digest)
+void workspace_digest_init_sha1(struct digest *digest)
 {
 	*digest =
 		(struct digest){.is_sha1 = true, .state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0}};
 }
 
-void digest_init_sha256(struct digest *digest)
+void workspace_digest_init_sha256(struct digest *digest)
 {
 	*digest = (struct digest){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c,
 					    0x1f83d9ab, 0x5be0cd19}};
@@ -111,7 +111,7 @@ static void one_block(struct digest *digest, const unsigned char *block)
 		sha256_block(digest->state, block);
 }
 
-void digest_add(struct digest *digest, const void *bytes, size_t len)
+void workspace_digest_add(struct digest *digest, const void *bytes, size_t len)
 {
 	const unsigned char *at = bytes;
 	size_t filled = digest->len % 64;
@@ -136,7 +136,7 @@ void digest_add(struct digest *digest, const void *bytes, size_t len)
 	}
 }
 
-void digest_hex(struct digest *digest, char *out)
+void workspace_digest_hex(struct digest *digest, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char end[136] = {0x80};
@@ -146,7 +146,7 @@ void digest_hex(struct digest *digest, char *out)
 
 	for (size_t i = 0; i < 8; i++)
 		end[padding + i] = (unsigned char)(bits >> (56 - 8 * i));
-	digest_add(digest, end, padding + 8);
+	workspace_digest_add(digest, end, padding + 8);
 	for (int i = 0; i < words * 8; i++)
 		out[i] = digits[digest->state[i / 8] >> (28 - 4 * (i % 8)) & 15];
 	out[words * 8] = '\0';

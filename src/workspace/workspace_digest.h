@@ -17,10 +17,10 @@ struct digest {
 	bool is_sha1;
 };
 
-void digest_init_sha1(struct digest *digest);
-void digest_init_sha256(struct digest *digest);
-void digest_add(struct digest *digest, const void *bytes, size_t len);
+void workspace_digest_init_sha1(struct digest *digest);
+void workspace_digest_init_sha256(struct digest *digest);
+void workspace_digest_add(struct digest *digest, const void *bytes, size_t len);
 /* In hexadecimal digits: 40 or 64, and a NUL. */
-void digest_hex(struct digest *digest, char *out);
+void workspace_digest_hex(struct digest *digest, char *out);
 
 #endif

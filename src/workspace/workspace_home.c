@@ -134,7 +134,7 @@ void workspace_home_done(struct workspace_home *home)
 	*home = (struct workspace_home){.fd = -1};
 }
 
-int store_lock_home(const struct workspace_home *home, struct error *error)
+int workspace_store_lock_home(const struct workspace_home *home, struct error *error)
 {
 	AUTO_CLOSE int fd = openat(home->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -188,7 +188,7 @@ bool workspace_any_in(const char *directory)
 	return false;
 }
 
-int home_note_place(const struct workspace_home *home, const char *place)
+int workspace_home_note_place(const struct workspace_home *home, const char *place)
 {
 	AUTO(string_list_done) struct string_list places = {0};
 	AUTO_CLOSE int fd = openat(home->fd, PLACES, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);

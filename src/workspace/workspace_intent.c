@@ -43,7 +43,7 @@ static uint64_t add_to_checksum(uint64_t hash, const char *bytes, size_t len)
 
 static bool is_disguised(const struct change *change)
 {
-	if (!change_is_due(change) || change->flags & CHANGE_IS_THEIRS)
+	if (!workspace_change_is_due(change) || change->flags & CHANGE_IS_THEIRS)
 		return false;
 	return change->flags & CHANGE_IS_COPIED_UP ||
 	       (!S_ISDIR(change->before.mode) && change->before.link_count > 1) ||
@@ -105,7 +105,8 @@ static int write_all(int fd, const struct intent_list *before, const struct chan
 	return rc;
 }
 
-int intent_write(const struct workspace *workspace, const struct intent_list *before, const struct change_list *changes)
+int workspace_intent_write(const struct workspace *workspace, const struct intent_list *before,
+			   const struct change_list *changes)
 {
 	AUTO_CLOSE int fd = -1;
 	bool is_needed = false;
@@ -127,13 +128,13 @@ int intent_write(const struct workspace *workspace, const struct intent_list *be
 	return rc;
 }
 
-void intent_remove(const struct workspace *workspace)
+void workspace_intent_remove(const struct workspace *workspace)
 {
 	unlinkat(workspace->fd, NAME, 0);
 	unlinkat(workspace->fd, NEW_NAME, 0);
 }
 
-void intent_done(struct intent_list *list)
+void workspace_intent_done(struct intent_list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
 		free(list->items[i].path);
@@ -169,7 +170,7 @@ static int parse(const char *bytes, size_t len, struct intent_list *out)
 	return 0;
 }
 
-void intent_read(int store_fd, struct intent_list *out)
+void workspace_intent_read(int store_fd, struct intent_list *out)
 {
 	AUTO_CLOSE int fd = openat(store_fd, NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	AUTO_FREE char *bytes = NULL;
@@ -189,7 +190,7 @@ void intent_read(int store_fd, struct intent_list *out)
 	len -= sizeof(head);
 	if (memcmp(head.magic, MAGIC, sizeof(head.magic)) != 0 || head.len != len ||
 	    add_to_checksum(0, bytes + sizeof(head), len) != head.checksum || parse(bytes + sizeof(head), len, out) < 0)
-		intent_done(out);
+		workspace_intent_done(out);
 }
 
 static bool is_same(const struct change_side *a, const struct change_side *b)
@@ -198,7 +199,7 @@ static bool is_same(const struct change_side *a, const struct change_side *b)
 	       a->size == b->size && a->mtime_ns == b->mtime_ns;
 }
 
-bool intent_has(const struct intent_list *list, const struct change *change)
+bool workspace_intent_has(const struct intent_list *list, const struct change *change)
 {
 	size_t low = 0, high = list->count;
 

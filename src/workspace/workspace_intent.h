@@ -11,14 +11,14 @@
  * Write down those of @changes that are due and that the first steps could disguise, and keep those that an apply @before
  * left. Nothing is written if there is none.
  */
-int intent_write(const struct workspace *workspace, const struct intent_list *before,
-		 const struct change_list *changes);
+int workspace_intent_write(const struct workspace *workspace, const struct intent_list *before,
+			   const struct change_list *changes);
 /* The apply is over. */
-void intent_remove(const struct workspace *workspace);
+void workspace_intent_remove(const struct workspace *workspace);
 /* What an apply that was killed left; one that is damaged is empty. */
-void intent_read(int store_fd, struct intent_list *out);
-void intent_done(struct intent_list *list);
+void workspace_intent_read(int store_fd, struct intent_list *out);
+void workspace_intent_done(struct intent_list *list);
 /* Did that apply find this very change to be no conflict? */
-bool intent_has(const struct intent_list *list, const struct change *change);
+bool workspace_intent_has(const struct intent_list *list, const struct change *change);
 
 #endif

@@ -35,14 +35,14 @@ static uint64_t checksum_of(const void *bytes, size_t len)
 	return hash;
 }
 
-void journal_record_done(struct journal_record *record)
+void workspace_journal_record_done(struct journal_record *record)
 {
 	free(record->path);
 	free(record->upper_path);
 	*record = (struct journal_record){0};
 }
 
-int journal_write(int fd, const struct journal_record *record)
+int workspace_journal_write(int fd, const struct journal_record *record)
 {
 	AUTO_TEXT text = {0};
 	struct head head = {
@@ -94,7 +94,7 @@ static bool is_path(const char *bytes, size_t len)
 }
 
 /* The rest of an older, longer record may stand behind a new one. */
-int journal_parse(const char *bytes, size_t len, struct journal_record *out)
+int workspace_journal_parse(const char *bytes, size_t len, struct journal_record *out)
 {
 	struct head head;
 	size_t whole;
@@ -136,16 +136,16 @@ int journal_parse(const char *bytes, size_t len, struct journal_record *out)
 	memcpy(out->temporary, head.temporary, sizeof(out->temporary));
 	if (out->path && (!head.upper_path_len || out->upper_path))
 		return 0;
-	journal_record_done(out);
+	workspace_journal_record_done(out);
 	return -ENOMEM;
 }
 
-int journal_read(int fd, struct journal_record *out)
+int workspace_journal_read(int fd, struct journal_record *out)
 {
 	AUTO_FREE char *bytes = malloc(JOURNAL_BYTES_MAX);
 	ssize_t len = bytes ? pread(fd, bytes, JOURNAL_BYTES_MAX, 0) : -1;
 
 	if (!bytes)
 		return -ENOMEM;
-	return len < 0 ? -errno : journal_parse(bytes, (size_t)len, out);
+	return len < 0 ? -errno : workspace_journal_parse(bytes, (size_t)len, out);
 }

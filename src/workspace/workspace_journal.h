@@ -35,11 +35,11 @@ struct journal_record {
 	char *upper_path; /* of the layer's file */
 };
 
-void journal_record_done(struct journal_record *record);
+void workspace_journal_record_done(struct journal_record *record);
 /* Into @fd, from its beginning; 0 or a negative errno. */
-int journal_write(int fd, const struct journal_record *record);
+int workspace_journal_write(int fd, const struct journal_record *record);
 /* -ENODATA: there is none, or one that was not written whole: then its step never began. */
-int journal_parse(const char *bytes, size_t len, struct journal_record *out);
-int journal_read(int fd, struct journal_record *out);
+int workspace_journal_parse(const char *bytes, size_t len, struct journal_record *out);
+int workspace_journal_read(int fd, struct journal_record *out);
 
 #endif

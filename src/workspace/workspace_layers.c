@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "reap/reap.h"
+#include "base/reap/reap.h"
 #include "workspace/workspace_base.h"
 #include "workspace/workspace_place.h"
 
@@ -48,7 +48,7 @@ static int open_layer_parts(const struct workspace_home *home, const struct work
 	return parent < 0 ? -ENOENT : workspace_open_private(parent, id);
 }
 
-int store_finish(const struct workspace_home *home, struct workspace *workspace)
+int workspace_store_finish(const struct workspace_home *home, struct workspace *workspace)
 {
 	AUTO_CLOSE int layer = -1;
 	struct stat status;
@@ -64,7 +64,7 @@ int store_finish(const struct workspace_home *home, struct workspace *workspace)
 			return -errno;
 	}
 	if (!has_upper(workspace->parts_fd)) {
-		int rc = store_make_upper(workspace, mode);
+		int rc = workspace_store_make_upper(workspace, mode);
 
 		close_fd(&workspace->upper_fd);
 		if (rc < 0)
@@ -94,7 +94,7 @@ static int make_layer(const struct workspace_home *home, const struct workspace 
 	const struct workspace_meta *from = &workspace->meta;
 	struct workspace_meta *meta = &layer->meta;
 	AUTO_CLOSE int place = -1;
-	int rc = store_make_directory(home, layer);
+	int rc = workspace_store_make_directory(home, layer);
 
 	if (rc == 0 && asprintf(&layer->path, "%s/%s", home->path, meta->id) < 0) {
 		layer->path = NULL;
@@ -147,13 +147,13 @@ int workspace_checkpoint(const struct workspace_home *home, struct workspace *wo
 	AUTO(workspace_done) struct workspace layer;
 	int rc = may_have_layers(workspace, error);
 
-	store_clear(&layer);
+	workspace_store_clear(&layer);
 	if (rc == 0 && workspace->meta.layers.count >= WORKSPACE_LAYERS_MAX)
 		rc = error_set(error, STAGE_LIMITS, E2BIG, "the workspace '%s' has %d layers already",
 			       workspace->meta.id, WORKSPACE_LAYERS_MAX);
 	if (rc < 0)
 		return rc;
-	lock = store_lock_home(home, error);
+	lock = workspace_store_lock_home(home, error);
 	if (lock < 0)
 		return lock;
 	rc = make_layer(home, workspace, note, &layer, error);
@@ -163,9 +163,9 @@ int workspace_checkpoint(const struct workspace_home *home, struct workspace *wo
 		rc = workspace_save(workspace, error);
 	close_fd(&workspace->upper_fd);
 	if (rc == 0)
-		rc = store_finish(home, workspace);
+		rc = workspace_store_finish(home, workspace);
 	if (rc == 0)
-		rc = store_open_upper(workspace);
+		rc = workspace_store_open_upper(workspace);
 	if (rc < 0)
 		error_set(error, STAGE_FILES, -rc, "cannot freeze the workspace '%s': %s", workspace->meta.id,
 			  strerror(-rc));
@@ -191,11 +191,11 @@ int workspace_rollback(const struct workspace_home *home, struct workspace *work
 	}
 	if (rc < 0)
 		return rc;
-	lock = store_lock_home(home, error);
+	lock = workspace_store_lock_home(home, error);
 	if (lock < 0)
 		return lock;
 	/* What leaves the layers shows the workdir's files again, as they are now. */
-	base_forget_all(workspace);
+	workspace_base_forget_all(workspace);
 	for (size_t i = index; rc == 0 && i < layers->count; i++)
 		rc = string_list_add(&kept, layers->items[i]);
 	if (rc == 0 && (fstat(workspace->upper_fd, &status) < 0 ||
@@ -210,12 +210,12 @@ int workspace_rollback(const struct workspace_home *home, struct workspace *work
 	}
 	string_list_done(&kept);
 	if (rc == 0)
-		rc = store_make_upper(workspace, status.st_mode);
+		rc = workspace_store_make_upper(workspace, status.st_mode);
 	if (rc == 0)
-		rc = store_finish(home, workspace);
-	store_hide_useless(home);
+		rc = workspace_store_finish(home, workspace);
+	workspace_store_hide_useless(home);
 	close_fd(&lock);
-	store_remove_hidden(home);
+	workspace_store_remove_hidden(home);
 	if (rc < 0)
 		error_set(error, STAGE_FILES, -rc, "cannot roll back the workspace '%s': %s", workspace->meta.id,
 			  strerror(-rc));
@@ -229,7 +229,7 @@ int workspace_open_layer(const struct workspace_home *home, const struct workspa
 	char *path = NULL;
 	int rc;
 
-	store_clear(&layer);
+	workspace_store_clear(&layer);
 	rc = open_layer_store(home, workspace->meta.layers.items[index], &layer, error);
 	if (rc < 0)
 		return rc;

@@ -15,7 +15,7 @@
 #define EDITS_MAX 1500
 #define CONTEXT 3
 
-int lines_split(struct line_list *out, const char *bytes, size_t len)
+int workspace_lines_split(struct line_list *out, const char *bytes, size_t len)
 {
 	*out = (struct line_list){0};
 	while (len) {
@@ -205,7 +205,7 @@ static int collect(struct edit_list *out, const bool *removed, size_t old_count,
 	return 0;
 }
 
-int lines_compare(struct line_list *old, struct line_list *new, struct edit_list *out)
+int workspace_lines_compare(struct line_list *old, struct line_list *new, struct edit_list *out)
 {
 	size_t start = 0, old_end = old->count, new_end = new->count;
 	AUTO_FREE bool *removed = NULL, *added = NULL;
@@ -287,14 +287,14 @@ static void print_hunk(struct text *out, const struct line_list *old, const stru
 static int compare_texts(const char *old, size_t old_len, const char *new, size_t new_len, struct line_list *old_lines,
 			 struct line_list *new_lines, struct edit_list *edits)
 {
-	int rc = lines_split(old_lines, old, old_len);
+	int rc = workspace_lines_split(old_lines, old, old_len);
 
 	if (rc == 0)
-		rc = lines_split(new_lines, new, new_len);
-	return rc == 0 ? lines_compare(old_lines, new_lines, edits) : rc;
+		rc = workspace_lines_split(new_lines, new, new_len);
+	return rc == 0 ? workspace_lines_compare(old_lines, new_lines, edits) : rc;
 }
 
-int lines_print(const char *old, size_t old_len, const char *new, size_t new_len, struct text *out)
+int workspace_lines_print(const char *old, size_t old_len, const char *new, size_t new_len, struct text *out)
 {
 	struct line_list old_lines = {0}, new_lines = {0};
 	struct edit_list edits = {0};
@@ -318,7 +318,8 @@ int lines_print(const char *old, size_t old_len, const char *new, size_t new_len
 	return rc;
 }
 
-int lines_count(const char *old, size_t old_len, const char *new, size_t new_len, size_t *added, size_t *removed)
+int workspace_lines_count(const char *old, size_t old_len, const char *new, size_t new_len, size_t *added,
+			  size_t *removed)
 {
 	struct line_list old_lines = {0}, new_lines = {0};
 	struct edit_list edits = {0};

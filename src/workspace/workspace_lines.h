@@ -32,13 +32,14 @@ struct line_list {
 };
 
 /* Both borrow the bytes. 0 or -ENOMEM. */
-int lines_split(struct line_list *out, const char *bytes, size_t len);
+int workspace_lines_split(struct line_list *out, const char *bytes, size_t len);
 /* Few edits, the fewest where that is not too much work; they never overlap and are in order. */
-int lines_compare(struct line_list *old, struct line_list *new, struct edit_list *out);
+int workspace_lines_compare(struct line_list *old, struct line_list *new, struct edit_list *out);
 
 /* The hunks of a unified diff, with three lines around each. Nothing if the texts are the same. */
-int lines_print(const char *old, size_t old_len, const char *new, size_t new_len, struct text *out);
+int workspace_lines_print(const char *old, size_t old_len, const char *new, size_t new_len, struct text *out);
 /* How many lines were added and removed. */
-int lines_count(const char *old, size_t old_len, const char *new, size_t new_len, size_t *added, size_t *removed);
+int workspace_lines_count(const char *old, size_t old_len, const char *new, size_t new_len, size_t *added,
+			  size_t *removed);
 
 #endif

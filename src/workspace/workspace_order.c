@@ -24,7 +24,7 @@ static int out_of_memory(struct error *error)
 	return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
 }
 
-void opened_workspace_done(struct opened_workspace *opened)
+void workspace_opened_done(struct opened_workspace *opened)
 {
 	if (opened->view.layer_count)
 		workspace_view_done(&opened->view);
@@ -116,12 +116,12 @@ static void refuse_again(const struct change_list *before, struct change_list *l
 int workspace_changes_to_apply(const struct opened_workspace *opened, enum workspace_viewer viewer,
 			       const struct string_list *allowed, struct change_list *list, struct error *error)
 {
-	AUTO(change_list_done) struct change_list before = {0};
+	AUTO(workspace_change_list_done) struct change_list before = {0};
 	bool was_killed = has_journal(opened);
 	int rc = workspace_judged_changes(&opened->view, allowed, &before, error);
 
 	if (rc == 0)
-		rc = shown_check(&opened->view, &opened->workspace, &before, viewer, error);
+		rc = workspace_shown_check(&opened->view, &opened->workspace, &before, viewer, error);
 	if (rc < 0)
 		return rc;
 	/* Only root's overlay renames directories as a whole. */
@@ -136,7 +136,7 @@ int workspace_changes_to_apply(const struct opened_workspace *opened, enum works
 	if (rc == 0)
 		refuse_again(&before, list);
 	if (rc == 0 && was_killed)
-		rc = shown_check(&opened->view, &opened->workspace, list, viewer, error);
+		rc = workspace_shown_check(&opened->view, &opened->workspace, list, viewer, error);
 	return rc;
 }
 
@@ -152,7 +152,7 @@ int workspace_finish(struct opened_workspace *opened, struct error *error)
 int workspace_drop_paths(struct opened_workspace *opened, const struct string_list *paths, struct change_list *left,
 			 size_t *dropped_out, struct error *error)
 {
-	AUTO(change_list_done) struct change_list list = {0};
+	AUTO(workspace_change_list_done) struct change_list list = {0};
 	int rc = workspace_judged_changes(&opened->view, NULL, &list, error);
 
 	if (rc == 0)
@@ -161,8 +161,8 @@ int workspace_drop_paths(struct opened_workspace *opened, const struct string_li
 		rc = workspace_judged_changes(&opened->view, NULL, left, error);
 	if (rc < 0)
 		return rc;
-	change_list_keep(&list, paths);
-	change_list_keep(left, paths);
+	workspace_change_list_keep(&list, paths);
+	workspace_change_list_keep(left, paths);
 	*dropped_out = list.count - MIN_OF(left->count, list.count);
 	return 0;
 }
@@ -289,7 +289,7 @@ void workspace_write_changes(const struct opened_workspace *opened, const struct
 	json_write_string(&json, "workdir", opened->workspace.meta.workdir);
 	json_open_array(&json, "changes");
 	for (size_t i = 0; i < list->count; i++)
-		patch_json(&opened->view, &list->items[i], &json);
+		workspace_patch_json(&opened->view, &list->items[i], &json);
 	json_close_array(&json);
 	json_close_object(&json);
 }
@@ -351,13 +351,13 @@ static int show(struct opened_workspace *opened, const struct workspace_order *o
 static int diff(struct opened_workspace *opened, const struct workspace_order *order, const struct string_list *paths,
 		struct text *out, struct error *error)
 {
-	AUTO(change_list_done) struct change_list list = {0};
+	AUTO(workspace_change_list_done) struct change_list list = {0};
 	int rc = workspace_judged_changes(&opened->view, NULL, &list, error);
 
 	if (rc < 0)
 		return rc;
-	change_list_keep(&list, paths);
-	rc = shown_note(&opened->view, &opened->workspace, &list, paths, VIEWER_PROGRAM, error);
+	workspace_change_list_keep(&list, paths);
+	rc = workspace_shown_note(&opened->view, &opened->workspace, &list, paths, VIEWER_PROGRAM, error);
 	if (rc < 0)
 		return rc;
 	workspace_find_renames(&opened->view, &list);
@@ -366,14 +366,14 @@ static int diff(struct opened_workspace *opened, const struct workspace_order *o
 		return 0;
 	}
 	for (size_t i = 0; i < list.count && rc == 0; i++)
-		rc = patch_print(&opened->view, &opened->workspace, &list.items[i], out);
+		rc = workspace_patch_print(&opened->view, &opened->workspace, &list.items[i], out);
 	return rc < 0 ? error_set(error, STAGE_FILES, -rc, "cannot read the changes: %s", strerror(-rc)) : 0;
 }
 
 static int apply(struct opened_workspace *opened, const struct workspace_order *order, const struct string_list *paths,
 		 struct text *out, struct error *error)
 {
-	AUTO(change_list_done) struct change_list list = {0};
+	AUTO(workspace_change_list_done) struct change_list list = {0};
 	AUTO(string_list_done) struct string_list theirs = {0};
 	AUTO(string_list_done) struct string_list ours = {0};
 	AUTO(string_list_done) struct string_list risky = {0};
@@ -384,7 +384,7 @@ static int apply(struct opened_workspace *opened, const struct workspace_order *
 		.choice = {.paths = paths, .theirs = &theirs, .ours = &ours},
 		.may_move = true,
 	};
-	AUTO(apply_outcome_done) struct apply_outcome outcome = {0};
+	AUTO(workspace_apply_outcome_done) struct apply_outcome outcome = {0};
 	bool is_kept;
 	int rc = paths_below(opened, order->theirs, &theirs, error);
 
@@ -408,7 +408,7 @@ static int apply(struct opened_workspace *opened, const struct workspace_order *
 static int discard(struct opened_workspace *opened, const struct workspace_order *order,
 		   const struct string_list *paths, struct text *out, struct error *error)
 {
-	AUTO(change_list_done) struct change_list left = {0};
+	AUTO(workspace_change_list_done) struct change_list left = {0};
 	struct json_writer json = {.text = out, .has_byte_escapes = true};
 	AUTO_FREE char *left_at = NULL;
 	size_t dropped;
@@ -505,7 +505,7 @@ static int open_it(struct opened_workspace *opened, const struct workspace_order
 
 int workspace_carry_out(const struct workspace_order *order, struct text *out, struct error *error)
 {
-	AUTO(opened_workspace_done) struct opened_workspace opened = {0};
+	AUTO(workspace_opened_done) struct opened_workspace opened = {0};
 	AUTO(string_list_done) struct string_list paths = {0};
 	int rc = open_it(&opened, order, error);
 

@@ -21,7 +21,7 @@ struct opened_workspace {
 	struct workspace workspace;
 	struct workspace_view view; /* if it was opened */
 };
-void opened_workspace_done(struct opened_workspace *opened);
+void workspace_opened_done(struct opened_workspace *opened);
 
 /* The path @path below @workdir, without a look at the file system; a relative one starts in @here if that is in @workdir. */
 int workspace_path_below(const char *workdir, const char *here, const char *path, struct string_list *to,

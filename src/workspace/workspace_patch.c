@@ -43,9 +43,10 @@ static void side_done(struct side *side)
 static int open_side(const struct workspace_view *view, const struct change *change, bool is_new, int *parent_out,
 		     const char **name_out)
 {
-	int top = is_new ? view->fds[change->layer] : view_workdir(view);
+	int top = is_new ? view->fds[change->layer] : workspace_view_workdir(view);
 
-	*parent_out = view_open_parent(top, is_new ? change_layer_path(change) : change->path, name_out);
+	*parent_out =
+		workspace_view_open_parent(top, is_new ? workspace_change_layer_path(change) : change->path, name_out);
 	return *parent_out < 0 ? *parent_out
 			       : openat(*parent_out, *name_out, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
@@ -75,10 +76,10 @@ static int name_side(struct side *side)
 	char head[32];
 	int len = snprintf(head, sizeof(head), "blob %zu", side->content.len);
 
-	digest_init_sha1(&digest);
-	digest_add(&digest, head, (size_t)len + 1);
-	digest_add(&digest, text_string(&side->content), side->content.len);
-	digest_hex(&digest, side->blob);
+	workspace_digest_init_sha1(&digest);
+	workspace_digest_add(&digest, head, (size_t)len + 1);
+	workspace_digest_add(&digest, text_string(&side->content), side->content.len);
+	workspace_digest_hex(&digest, side->blob);
 	side->is_read = true;
 	return text_failed(&side->content) ? -ENOMEM : 0;
 }
@@ -121,7 +122,8 @@ static int read_old(const struct workspace_view *view, const struct workspace *w
 		    struct side *side)
 {
 	struct stat status;
-	AUTO_CLOSE int fd = change->flags & CHANGE_IS_CONFLICT ? base_open(workspace, change->path, &status) : -1;
+	AUTO_CLOSE int fd =
+		change->flags & CHANGE_IS_CONFLICT ? workspace_base_open(workspace, change->path, &status) : -1;
 	int rc;
 
 	if (fd < 0)
@@ -133,7 +135,7 @@ static int read_old(const struct workspace_view *view, const struct workspace *w
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
-void patch_quote(struct text *out, const char *prefix, const char *name)
+void workspace_patch_quote(struct text *out, const char *prefix, const char *name)
 {
 	bool is_plain = true;
 
@@ -240,7 +242,7 @@ static void print_file_line(struct text *out, const char *mark, const char *pref
 {
 	text_append_string(out, mark);
 	if (is_there)
-		patch_quote(out, prefix, path);
+		workspace_patch_quote(out, prefix, path);
 	else
 		text_append_string(out, "/dev/null");
 	if (is_there && strchr(path, ' '))
@@ -254,9 +256,9 @@ static void print_head(struct text *out, const char *old_path, const char *new_p
 	unsigned old_mode = git_mode(old->mode), new_mode = git_mode(new->mode);
 
 	text_append_string(out, "diff --git ");
-	patch_quote(out, "a/", old_path);
+	workspace_patch_quote(out, "a/", old_path);
 	text_append_char(out, ' ');
-	patch_quote(out, "b/", new_path);
+	workspace_patch_quote(out, "b/", new_path);
 	text_append_char(out, '\n');
 	if (!old_mode) {
 		text_append_format(out, "new file mode %o\n", new_mode);
@@ -267,9 +269,9 @@ static void print_head(struct text *out, const char *old_path, const char *new_p
 	}
 	if (old_path != new_path) {
 		text_append_string(out, "similarity index 100%\nrename from ");
-		patch_quote(out, "", old_path);
+		workspace_patch_quote(out, "", old_path);
 		text_append_string(out, "\nrename to ");
-		patch_quote(out, "", new_path);
+		workspace_patch_quote(out, "", new_path);
 		text_append_char(out, '\n');
 	}
 }
@@ -286,9 +288,9 @@ static int print_one(struct text *out, const char *path, const struct side *old,
 		return 0;
 	if ((old_mode && !old->is_read) || (new_mode && !new->is_read)) {
 		text_append_string(out, "Binary files ");
-		patch_quote(out, "a/", path);
+		workspace_patch_quote(out, "a/", path);
 		text_append_string(out, " and ");
-		patch_quote(out, "b/", path);
+		workspace_patch_quote(out, "b/", path);
 		text_append_string(out, " differ\n");
 		return 0;
 	}
@@ -306,12 +308,12 @@ static int print_one(struct text *out, const char *path, const struct side *old,
 		return 0;
 	print_file_line(out, "--- ", "a/", path, old_mode);
 	print_file_line(out, "+++ ", "b/", path, new_mode);
-	return lines_print(text_string(&old->content), old->content.len, text_string(&new->content), new->content.len,
-			   out);
+	return workspace_lines_print(text_string(&old->content), old->content.len, text_string(&new->content),
+				     new->content.len, out);
 }
 
-int patch_print(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
-		struct text *out)
+int workspace_patch_print(const struct workspace_view *view, const struct workspace *workspace,
+			  const struct change *change, struct text *out)
 {
 	AUTO(side_done) struct side old = {0};
 	AUTO(side_done) struct side new = {0};
@@ -344,8 +346,8 @@ int patch_print(const struct workspace_view *view, const struct workspace *works
 	return rc == 0 && text_failed(out) ? -ENOMEM : rc;
 }
 
-int patch_count(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
-		struct patch_count *out)
+int workspace_patch_count(const struct workspace_view *view, const struct workspace *workspace,
+			  const struct change *change, struct patch_count *out)
 {
 	AUTO(side_done) struct side old = {0};
 	AUTO(side_done) struct side new = {0};
@@ -362,8 +364,8 @@ int patch_count(const struct workspace_view *view, const struct workspace *works
 	out->is_binary = old.is_binary || new.is_binary;
 	if (out->is_binary)
 		return 0;
-	return lines_count(text_string(&old.content), old.content.len, text_string(&new.content), new.content.len,
-			   &out->added, &out->removed);
+	return workspace_lines_count(text_string(&old.content), old.content.len, text_string(&new.content),
+				     new.content.len, &out->added, &out->removed);
 }
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
@@ -393,23 +395,23 @@ static const char *digest_side(const struct workspace_view *view, const struct c
 	struct digest digest;
 	ssize_t count;
 
-	digest_init_sha256(&digest);
+	workspace_digest_init_sha256(&digest);
 	if (!block || parent < 0)
 		return NULL;
 	if (S_ISLNK(from->mode)) {
 		count = readlinkat(parent, name, block, BLOCK);
 		if (count < 0)
 			return NULL;
-		digest_add(&digest, block, (size_t)count);
+		workspace_digest_add(&digest, block, (size_t)count);
 	} else {
 		if (fd < 0 || from->size > PATCH_DIGEST_BYTES)
 			return NULL;
 		while ((count = read(fd, block, BLOCK)) > 0)
-			digest_add(&digest, block, (size_t)count);
+			workspace_digest_add(&digest, block, (size_t)count);
 		if (count < 0)
 			return NULL;
 	}
-	digest_hex(&digest, hex);
+	workspace_digest_hex(&digest, hex);
 	return hex;
 }
 
@@ -434,7 +436,7 @@ static void json_side(const struct workspace_view *view, const struct change *ch
 	json_close_object(json);
 }
 
-void patch_json(const struct workspace_view *view, const struct change *change, struct json_writer *json)
+void workspace_patch_json(const struct workspace_view *view, const struct change *change, struct json_writer *json)
 {
 	static const char *const kinds[] = {
 		[CHANGE_ADDED] = "added", [CHANGE_MODIFIED] = "modified", [CHANGE_TYPE] = "type",

@@ -18,21 +18,21 @@
  * Append the patch of one change. A directory has none. The patch of a conflict says what the command changed: its old side is
  * the version before both changes, if that was kept, so that `git apply --3way` merges.
  */
-int patch_print(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
-		struct text *out);
+int workspace_patch_print(const struct workspace_view *view, const struct workspace *workspace,
+			  const struct change *change, struct text *out);
 
 struct patch_count {
 	size_t added, removed;
 	bool is_binary;
 };
-int patch_count(const struct workspace_view *view, const struct workspace *workspace, const struct change *change,
-		struct patch_count *out);
+int workspace_patch_count(const struct workspace_view *view, const struct workspace *workspace,
+			  const struct change *change, struct patch_count *out);
 
 /* One object with everything about the change; digests where a side is a file or a link. */
 struct json_writer;
-void patch_json(const struct workspace_view *view, const struct change *change, struct json_writer *json);
+void workspace_patch_json(const struct workspace_view *view, const struct change *change, struct json_writer *json);
 
 /* As git writes a name: in quotes and with octal numbers, if it has anything but plain characters in it. */
-void patch_quote(struct text *out, const char *prefix, const char *name);
+void workspace_patch_quote(struct text *out, const char *prefix, const char *name);
 
 #endif

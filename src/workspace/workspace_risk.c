@@ -2,7 +2,7 @@
 /*
  * workspace/workspace_risk.c - which changes are not applied unless they are named, and which are shown apart
  *
- * Refused: what the judge of risk protects (host/host_judge.h), everything in a repository that is new or replaced, links that
+ * Refused: what the judge of risk protects (survey/survey_judge.h), everything in a repository that is new or replaced, links that
  * lead out, set-id bits, anything that is no file, directory or link.
  *
  * Shown apart: programs that are new, and files that people's tools run while they work.
@@ -16,16 +16,16 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "host/host_judge.h"
-#include "host/host_names.h"
-#include "host/host_rules.h"
+#include "survey/survey_judge.h"
+#include "survey/survey_names.h"
+#include "survey/survey_rules.h"
 
 /* Repositories: what is in one is protected at any depth, and a new one as a whole. */
 static const char *const repositories[] = {".git", ".hg", ".jj", ".sl"};
 
 #define WHY_REPOSITORY "a repository, whose configuration git or another program uses"
 
-bool change_is_within(const char *path, const char *top)
+bool workspace_change_is_within(const char *path, const char *top)
 {
 	size_t len = strlen(top);
 
@@ -70,7 +70,7 @@ static bool is_repository_part(const char *part)
 
 /* --- links -------------------------------------------------------------------------------------------------------- */
 
-bool link_leads_out(const char *workdir, const char *path, const char *text)
+bool workspace_link_leads_out(const char *workdir, const char *path, const char *text)
 {
 	size_t depth = 0;
 	bool has_names = false;
@@ -109,14 +109,15 @@ bool link_leads_out(const char *workdir, const char *path, const char *text)
 static bool has_wild_link(const struct workspace_view *view, const struct change *change)
 {
 	const char *name;
-	AUTO_CLOSE int parent = view_open_parent(view->fds[change->layer], change_layer_path(change), &name);
+	AUTO_CLOSE int parent =
+		workspace_view_open_parent(view->fds[change->layer], workspace_change_layer_path(change), &name);
 	char text[WORKSPACE_LINK_MAX + 1];
 	ssize_t len = parent < 0 ? -1 : readlinkat(parent, name, text, sizeof(text) - 1);
 
 	if (len < 0)
 		return true;
 	text[len] = '\0';
-	return link_leads_out(view->workdir, change->path, text);
+	return workspace_link_leads_out(view->workdir, change->path, text);
 }
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ static bool will_be(void *context, const char *directory, size_t len, const char
 	change = find(judged->list, path);
 	if (change)
 		return change->kind != CHANGE_DELETED;
-	parent = view_open_parent(view_workdir(judged->view), path, &last);
+	parent = workspace_view_open_parent(workspace_view_workdir(judged->view), path, &last);
 	return parent >= 0 && fstatat(parent, last, &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -184,7 +185,7 @@ static bool is_in_new_repository(const struct change_list *list, const char *pat
 	return false;
 }
 
-static const struct host_name *const tables[] = {host_protected_names, host_instruction_names, host_build_names};
+static const struct host_name *const tables[] = {survey_protected_names, survey_instruction_names, survey_build_names};
 
 /* With which letters the names of all tables begin: few parts of a path need a closer look. */
 struct letters {
@@ -273,7 +274,7 @@ static const char *why_shown_apart(const struct change *change, const struct let
 static enum risk judge(const struct risk_rules *rules, bool is_known, const struct change *change, const char **who)
 {
 	struct risk_change risk_change = as_risk(change);
-	enum risk risk = risk_judge(rules, &risk_change, who);
+	enum risk risk = survey_risk_judge(rules, &risk_change, who);
 
 	if (is_known || risk == RISK_PROTECTED)
 		return risk;
@@ -285,7 +286,7 @@ static enum risk judge(const struct risk_rules *rules, bool is_known, const stru
 static bool is_allowed(const struct change *change, const struct string_list *allowed)
 {
 	for (size_t i = 0; allowed && i < allowed->count && !(change->flags & CHANGE_IS_CLOSED); i++)
-		if (change_is_within(change->path, allowed->items[i]))
+		if (workspace_change_is_within(change->path, allowed->items[i]))
 			return true;
 	return false;
 }
@@ -295,7 +296,7 @@ void workspace_judge(const struct workspace_view *view, struct change_list *list
 	struct judged judged = {view, list};
 	struct risk_rules rules = {.has = will_be, .context = &judged};
 	struct letters letters;
-	bool is_known = !list->count || host_find_rules(view->workdir, environ, &rules) == 0;
+	bool is_known = !list->count || survey_find_rules(view->workdir, environ, &rules) == 0;
 
 	find_letters(&letters);
 	for (size_t i = 0; i < list->count; i++) {
@@ -317,5 +318,5 @@ void workspace_judge(const struct workspace_view *view, struct change_list *list
 		if (change->why)
 			change->flags |= CHANGE_IS_APART;
 	}
-	risk_rules_done(&rules);
+	survey_risk_rules_done(&rules);
 }

@@ -14,8 +14,8 @@
 void workspace_judge(const struct workspace_view *view, struct change_list *list, const struct string_list *allowed);
 
 /* Is @path the same as @top, or below it? "." is above everything. */
-bool change_is_within(const char *path, const char *top);
+bool workspace_change_is_within(const char *path, const char *top);
 /* Does the text of a link at @path lead out of the workdir, or may it? */
-bool link_leads_out(const char *workdir, const char *path, const char *text);
+bool workspace_link_leads_out(const char *workdir, const char *path, const char *text);
 
 #endif

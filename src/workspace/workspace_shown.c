@@ -56,7 +56,8 @@ static void shown_done(struct shown *shown)
 static int open_new(const struct workspace_view *view, const struct change *change)
 {
 	const char *name;
-	AUTO_CLOSE int parent = view_open_parent(view->fds[change->layer], change_layer_path(change), &name);
+	AUTO_CLOSE int parent =
+		workspace_view_open_parent(view->fds[change->layer], workspace_change_layer_path(change), &name);
 	int fd = parent < 0 ? -1 : openat(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
 	return fd;
@@ -84,13 +85,13 @@ static void digest_content(int fd, uint64_t size, char *hex)
 	off_t at = 0;
 	ssize_t count = -1;
 
-	digest_init_sha256(&digest);
+	workspace_digest_init_sha256(&digest);
 	while (block && size <= DIGEST_BYTES_MAX && (count = pread(fd, block, BLOCK, at)) > 0) {
-		digest_add(&digest, block, (size_t)count);
+		workspace_digest_add(&digest, block, (size_t)count);
 		at += count;
 	}
 	if (count == 0)
-		digest_hex(&digest, hex);
+		workspace_digest_hex(&digest, hex);
 	else
 		memcpy(hex, UNKNOWN, sizeof(UNKNOWN));
 }
@@ -102,16 +103,16 @@ static void digest_xattrs(int fd, char *hex)
 	ssize_t len = list && value ? flistxattr(fd, list, BLOCK) : 0;
 	struct digest digest;
 
-	digest_init_sha256(&digest);
+	workspace_digest_init_sha256(&digest);
 	for (ssize_t at = 0; at < len; at += (ssize_t)strlen(list + at) + 1) {
-		ssize_t count = view_is_own_xattr(list + at) ? fgetxattr(fd, list + at, value, BLOCK) : -1;
+		ssize_t count = workspace_view_is_own_xattr(list + at) ? fgetxattr(fd, list + at, value, BLOCK) : -1;
 
 		if (count < 0)
 			continue;
-		digest_add(&digest, list + at, strlen(list + at) + 1);
-		digest_add(&digest, value, (size_t)count);
+		workspace_digest_add(&digest, list + at, strlen(list + at) + 1);
+		workspace_digest_add(&digest, value, (size_t)count);
 	}
-	digest_hex(&digest, hex);
+	workspace_digest_hex(&digest, hex);
 }
 
 static void identify(const struct change *change, char identity[IDENTITY_SIZE])
@@ -219,7 +220,7 @@ static int write_shown(const struct workspace *workspace, enum workspace_viewer 
 static bool is_below(const char *path, const struct string_list *paths)
 {
 	for (size_t i = 0; i < paths->count; i++)
-		if (change_is_within(path, paths->items[i]))
+		if (workspace_change_is_within(path, paths->items[i]))
 			return true;
 	return !paths->count;
 }
@@ -257,8 +258,9 @@ static void merge(const struct workspace_view *view, const struct shown *shown, 
 	}
 }
 
-int shown_note(const struct workspace_view *view, const struct workspace *workspace, const struct change_list *list,
-	       const struct string_list *paths, enum workspace_viewer viewer, struct error *error)
+int workspace_shown_note(const struct workspace_view *view, const struct workspace *workspace,
+			 const struct change_list *list, const struct string_list *paths, enum workspace_viewer viewer,
+			 struct error *error)
 {
 	AUTO(shown_done) struct shown shown = {0};
 	AUTO_TEXT text = {0};
@@ -284,7 +286,7 @@ int shown_note(const struct workspace_view *view, const struct workspace *worksp
 	return 0;
 }
 
-void shown_forget(const struct workspace *workspace)
+void workspace_shown_forget(const struct workspace *workspace)
 {
 	for (size_t i = 0; i < VIEWER_COUNT; i++)
 		unlinkat(workspace->fd, names[i], 0);
@@ -301,7 +303,7 @@ static void refuse(struct change *change, const char *why)
 static bool was_looked_at(const struct shown *shown, const char *path)
 {
 	for (size_t i = 0; i < shown->looks.count; i++)
-		if (change_is_within(path, shown->looks.items[i].path))
+		if (workspace_change_is_within(path, shown->looks.items[i].path))
 			return true;
 	return false;
 }
@@ -337,8 +339,8 @@ static void check(const struct workspace_view *view, const struct shown *shown, 
 		refuse(change, "changed since it was shown");
 }
 
-int shown_check(const struct workspace_view *view, const struct workspace *workspace, struct change_list *list,
-		enum workspace_viewer viewer, struct error *error)
+int workspace_shown_check(const struct workspace_view *view, const struct workspace *workspace,
+			  struct change_list *list, enum workspace_viewer viewer, struct error *error)
 {
 	AUTO(shown_done) struct shown shown = {0};
 	size_t at = 0;

@@ -18,17 +18,18 @@ enum workspace_viewer {
 };
 
 /* Remember what @list, the changes below @paths (none: all of them), is now. Before renames are looked for. */
-int shown_note(const struct workspace_view *view, const struct workspace *workspace, const struct change_list *list,
-	       const struct string_list *paths, enum workspace_viewer viewer, struct error *error);
+int workspace_shown_note(const struct workspace_view *view, const struct workspace *workspace,
+			 const struct change_list *list, const struct string_list *paths, enum workspace_viewer viewer,
+			 struct error *error);
 
 /*
  * Refuse each change of @list that is not what the viewer was shown, and each file that a process can still write to. A viewer
  * that was shown nothing has agreed to everything. The changes are judged; nothing that was allowed lifts this.
  */
-int shown_check(const struct workspace_view *view, const struct workspace *workspace, struct change_list *list,
-		enum workspace_viewer viewer, struct error *error);
+int workspace_shown_check(const struct workspace_view *view, const struct workspace *workspace,
+			  struct change_list *list, enum workspace_viewer viewer, struct error *error);
 
 /* The workspace begins anew. */
-void shown_forget(const struct workspace *workspace);
+void workspace_shown_forget(const struct workspace *workspace);
 
 #endif

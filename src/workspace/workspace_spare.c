@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/directory.h"
-#include "reap/reap.h"
+#include "base/reap/reap.h"
 #include "workspace/workspace_place.h"
 
 #define SPARE ".spare"
@@ -68,16 +68,16 @@ static int open_spare(struct workspace *workspace, mode_t workdir_mode)
 {
 	int rc;
 
-	workspace->lock_fd = store_lock(workspace->fd, workspace->meta.id, NULL);
+	workspace->lock_fd = workspace_store_lock(workspace->fd, workspace->meta.id, NULL);
 	rc = MIN_OF(workspace->lock_fd, 0);
 	if (rc == 0)
 		rc = put_aside(workspace);
 	if (rc == 0)
-		rc = store_open_parts(workspace);
-	return rc == 0 ? store_make_upper(workspace, workdir_mode) : rc;
+		rc = workspace_store_open_parts(workspace);
+	return rc == 0 ? workspace_store_make_upper(workspace, workdir_mode) : rc;
 }
 
-bool spare_open(const struct workspace_home *home, struct workspace *workspace, mode_t workdir_mode)
+bool workspace_spare_open(const struct workspace_home *home, struct workspace *workspace, mode_t workdir_mode)
 {
 	int rc;
 
@@ -100,7 +100,7 @@ bool spare_open(const struct workspace_home *home, struct workspace *workspace, 
 	return false;
 }
 
-int spare_take(const struct workspace_home *home, const struct workspace *workspace)
+int workspace_spare_take(const struct workspace_home *home, const struct workspace *workspace)
 {
 	return renameat(home->fd, SPARE, home->fd, workspace->meta.id) < 0 ? -errno : 0;
 }
@@ -129,7 +129,7 @@ int workspace_put_by(const struct workspace_home *home, struct workspace *worksp
 	bool may_stay = !workspace->meta.place && workspace->meta.kind == WORKSPACE_OVERLAY &&
 			!workspace->meta.layers.count && workspace->lock_fd >= 0 && is_bare(workspace) &&
 			give_rights(workspace);
-	AUTO_CLOSE int lock = may_stay ? store_lock_home(home, NULL) : -1;
+	AUTO_CLOSE int lock = may_stay ? workspace_store_lock_home(home, NULL) : -1;
 
 	/* Another one that is there is not empty, and stays. */
 	if (lock < 0 || renameat(home->fd, workspace->meta.id, home->fd, SPARE) < 0) {

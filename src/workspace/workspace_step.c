@@ -23,7 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define NOREPLACE 1U
 #define EXCHANGE 2U
@@ -62,9 +62,9 @@ static int enter(struct step_directory *directory, int top_fd, const char *path,
 	/* From the last one, if this one is in it: a deep tree is not walked from its top for each of its names. */
 	before = directory->path ? strlen(directory->path) : 0;
 	if (before && before < len && !memcmp(directory->path, entered, before) && entered[before] == '/')
-		fd = view_open_directory(directory->fd, entered + before + 1);
+		fd = workspace_view_open_directory(directory->fd, entered + before + 1);
 	else
-		fd = view_open_directory(top_fd, entered);
+		fd = workspace_view_open_directory(top_fd, entered);
 	directory_done(directory);
 	if (fd < 0)
 		return fd;
@@ -75,7 +75,7 @@ static int enter(struct step_directory *directory, int top_fd, const char *path,
 
 static int enter_workdir(struct stepper *stepper, const char *path, const char **name_out)
 {
-	return enter(&stepper->workdir, view_workdir(stepper->view), path, name_out);
+	return enter(&stepper->workdir, workspace_view_workdir(stepper->view), path, name_out);
 }
 
 static int enter_layer(struct stepper *stepper, unsigned layer, const char *path, const char **name_out)
@@ -95,7 +95,7 @@ static bool is_side(const struct stat *status, const struct change_side *side)
 		return false;
 	/* Times and sizes of a directory tell of the names in it, which are looked at one by one. */
 	return S_ISDIR(status->st_mode) ||
-	       ((uint64_t)status->st_size == side->size && view_modified_ns(status) == side->mtime_ns);
+	       ((uint64_t)status->st_size == side->size && workspace_view_modified_ns(status) == side->mtime_ns);
 }
 
 static bool is_expected(int directory_fd, const char *name, const struct change_side *side)
@@ -153,7 +153,7 @@ static void restore_file(struct stepper *stepper, const struct journal_record *r
 	if (fd < 0 || fstat(fd, &status) < 0 || status.st_ino != record->new_inode)
 		return;
 	if (record->is_copied_up)
-		view_mark_copied_up(stepper->view, fd);
+		workspace_view_mark_copied_up(stepper->view, fd);
 	if ((status.st_mode ^ record->new_mode) & 07777)
 		fchmod(fd, record->new_mode & 07777);
 }
@@ -248,7 +248,7 @@ static void recover(struct stepper *stepper, const struct journal_record *record
 
 /* --- making what is new ------------------------------------------------------------------------------------------- */
 
-int step_copy_data(int from, int to, uint64_t size, uint64_t *copied)
+int workspace_step_copy_data(int from, int to, uint64_t size, uint64_t *copied)
 {
 	off_t at = 0;
 
@@ -316,9 +316,9 @@ static int copy_file(struct stepper *stepper, int source, int directory_fd, cons
 		return -errno;
 	if (fstat(source, &status) < 0 || !S_ISREG(status.st_mode))
 		return -EBADMSG;
-	rc = step_copy_data(source, to, (uint64_t)status.st_size, &stepper->copied_bytes);
+	rc = workspace_step_copy_data(source, to, (uint64_t)status.st_size, &stepper->copied_bytes);
 	if (rc == 0)
-		rc = view_copy_xattrs(source, to);
+		rc = workspace_view_copy_xattrs(source, to);
 	if (rc < 0)
 		return rc;
 	keep_owner(to, change);
@@ -400,7 +400,7 @@ static int make_directory_like(int source_fd, const char *name, int directory_fd
 	to = openat(directory_fd, temporary, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (to < 0 || fchmod(to, (mode & 07777) | 0700) < 0)
 		return -errno;
-	return from < 0 ? 0 : view_copy_xattrs(from, to);
+	return from < 0 ? 0 : workspace_view_copy_xattrs(from, to);
 }
 
 static bool can_move(const struct stepper *stepper, const struct change *change)
@@ -454,7 +454,7 @@ static int make_file(struct stepper *stepper, const struct change *change, int s
 			return rc;
 		record->is_moved = false;
 		record->new_inode = 0;
-		rc = journal_write(stepper->journal_fd, record);
+		rc = workspace_journal_write(stepper->journal_fd, record);
 		if (rc < 0)
 			return rc;
 	}
@@ -466,7 +466,7 @@ static int make_new(struct stepper *stepper, const struct change *change, int di
 		    struct journal_record *record)
 {
 	const char *name, *temporary = stepper->temporary;
-	int source_fd = enter_layer(stepper, change->layer, change_layer_path(change), &name);
+	int source_fd = enter_layer(stepper, change->layer, workspace_change_layer_path(change), &name);
 	mode_t mode = change->after.mode;
 
 	if (source_fd < 0)
@@ -505,7 +505,7 @@ static int place(struct stepper *stepper, int directory_fd, const char *name, st
 
 	if (rc == 0 && record->new_inode != status.st_ino) {
 		record->new_inode = status.st_ino;
-		rc = journal_write(stepper->journal_fd, record);
+		rc = workspace_journal_write(stepper->journal_fd, record);
 	}
 	if (rc == 0 && record->kind == JOURNAL_NEW)
 		rc = rename_with(directory_fd, record->temporary, directory_fd, name, NOREPLACE);
@@ -562,11 +562,12 @@ static int put(struct stepper *stepper, const struct change *change, const char 
 	record.new_inode = record.is_moved ? change->after.inode : 0;
 	record.new_mode = change->after.mode;
 	record.is_copied_up = record.is_moved && (is_there || change->flags & CHANGE_IS_COPIED_UP);
-	rc = journal_write(stepper->journal_fd, &record);
+	rc = workspace_journal_write(stepper->journal_fd, &record);
 	if (rc < 0)
 		return rc;
 	if (linked_path) {
-		AUTO_CLOSE int linked_fd = view_open_parent(view_workdir(stepper->view), linked_path, &linked_name);
+		AUTO_CLOSE int linked_fd =
+			workspace_view_open_parent(workspace_view_workdir(stepper->view), linked_path, &linked_name);
 
 		if (linked_fd < 0 || !has_inode(linked_fd, linked_name, linked_inode))
 			return -ESTALE;
@@ -583,17 +584,17 @@ static int put(struct stepper *stepper, const struct change *change, const char 
 	return place(stepper, directory_fd, name, &record);
 }
 
-int step_put(struct stepper *stepper, const struct change *change)
+int workspace_step_put(struct stepper *stepper, const struct change *change)
 {
 	return put(stepper, change, NULL, 0);
 }
 
-int step_link(struct stepper *stepper, const struct change *change, const char *linked_path, ino_t inode)
+int workspace_step_link(struct stepper *stepper, const struct change *change, const char *linked_path, ino_t inode)
 {
 	return put(stepper, change, linked_path, inode);
 }
 
-int step_remove(struct stepper *stepper, const struct change *change)
+int workspace_step_remove(struct stepper *stepper, const struct change *change)
 {
 	struct journal_record record;
 	const char *name;
@@ -609,7 +610,7 @@ int step_remove(struct stepper *stepper, const struct change *change)
 	if (!is_expected(directory_fd, name, &change->before))
 		return faccessat(directory_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT ? 0 : -EAGAIN;
 	fill_record(stepper, change, JOURNAL_REMOVE, &record);
-	rc = journal_write(stepper->journal_fd, &record);
+	rc = workspace_journal_write(stepper->journal_fd, &record);
 	if (rc == 0)
 		rc = rename_with(directory_fd, name, directory_fd, stepper->temporary, NOREPLACE);
 	if (rc < 0)
@@ -617,11 +618,11 @@ int step_remove(struct stepper *stepper, const struct change *change)
 	return settle_remove(stepper, directory_fd, name, &record);
 }
 
-int step_set_mode(struct stepper *stepper, const struct change *change)
+int workspace_step_set_mode(struct stepper *stepper, const struct change *change)
 {
 	const char *name = ".", *source_name;
 	bool is_top = !strcmp(change->path, ".");
-	int directory_fd = is_top ? view_workdir(stepper->view) : enter_workdir(stepper, change->path, &name);
+	int directory_fd = is_top ? workspace_view_workdir(stepper->view) : enter_workdir(stepper, change->path, &name);
 	AUTO_CLOSE int fd = -1;
 	struct stat status;
 	char path[64];
@@ -640,12 +641,12 @@ int step_set_mode(struct stepper *stepper, const struct change *change)
 		return -EAGAIN;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (change->flags & CHANGE_HAS_XATTRS) {
-		int source_fd = enter_layer(stepper, change->layer, change_layer_path(change), &source_name);
+		int source_fd = enter_layer(stepper, change->layer, workspace_change_layer_path(change), &source_name);
 		AUTO_CLOSE int source =
 			source_fd < 0 ? -1
 				      : openat(source_fd, source_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 		AUTO_CLOSE int to = openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-		int rc = source < 0 || to < 0 ? -errno : view_replace_xattrs(source, to);
+		int rc = source < 0 || to < 0 ? -errno : workspace_view_replace_xattrs(source, to);
 
 		if (rc < 0)
 			return rc;
@@ -653,7 +654,7 @@ int step_set_mode(struct stepper *stepper, const struct change *change)
 	return chmod(path, change->after.mode & 07777) < 0 ? -errno : 0;
 }
 
-void step_forget(struct stepper *stepper, const struct change *change)
+void workspace_step_forget(struct stepper *stepper, const struct change *change)
 {
 	const char *name;
 	int upper;
@@ -676,7 +677,7 @@ void step_forget(struct stepper *stepper, const struct change *change)
 		unlinkat(upper, name, S_ISDIR(change->after.mode) ? AT_REMOVEDIR : 0);
 }
 
-int step_unhide(struct stepper *stepper, const struct change *change)
+int workspace_step_unhide(struct stepper *stepper, const struct change *change)
 {
 	AUTO_CLOSE int fd = -1;
 
@@ -684,14 +685,14 @@ int step_unhide(struct stepper *stepper, const struct change *change)
 		return 0;
 	if (!(change->after.mode & 0200))
 		return 0; /* the walk took it for one that hides */
-	fd = view_open_directory(stepper->view->fds[0], change->path);
-	return fd < 0 ? fd : view_clear_opaque(stepper->view, fd);
+	fd = workspace_view_open_directory(stepper->view->fds[0], change->path);
+	return fd < 0 ? fd : workspace_view_clear_opaque(stepper->view, fd);
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------ */
 
-int step_begin(struct stepper *stepper, const struct workspace_view *view, const struct workspace *workspace,
-	       bool may_move, struct error *error)
+int workspace_step_begin(struct stepper *stepper, const struct workspace_view *view, const struct workspace *workspace,
+			 bool may_move, struct error *error)
 {
 	struct journal_record record = {0};
 	uint64_t random;
@@ -714,17 +715,17 @@ int step_begin(struct stepper *stepper, const struct workspace_view *view, const
 	if (stepper->journal_fd < 0)
 		return error_set(error, STAGE_FILES, errno, "cannot open the journal of the workspace '%s': %s",
 				 workspace->meta.id, strerror(errno));
-	rc = journal_read(stepper->journal_fd, &record);
+	rc = workspace_journal_read(stepper->journal_fd, &record);
 	if (rc == 0)
 		recover(stepper, &record);
 	else if (rc != -ENODATA)
 		rc = error_set(error, STAGE_FILES, -rc, "the journal of the workspace '%s' is damaged",
 			       workspace->meta.id);
-	journal_record_done(&record);
+	workspace_journal_record_done(&record);
 	return rc == -ENODATA ? 0 : rc;
 }
 
-void step_end(struct stepper *stepper, const struct workspace *workspace)
+void workspace_step_end(struct stepper *stepper, const struct workspace *workspace)
 {
 	directory_done(&stepper->workdir);
 	directory_done(&stepper->layer);

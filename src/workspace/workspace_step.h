@@ -30,26 +30,26 @@ struct stepper {
 };
 
 /* Blocks are shared where the file system can, holes are kept. *@copied grows by what was copied. */
-int step_copy_data(int from, int to, uint64_t size, uint64_t *copied);
+int workspace_step_copy_data(int from, int to, uint64_t size, uint64_t *copied);
 
 /* Opens the journal in the store and settles a step that was left in it. */
-int step_begin(struct stepper *stepper, const struct workspace_view *view, const struct workspace *workspace,
-	       bool may_move, struct error *error);
-void step_end(struct stepper *stepper, const struct workspace *workspace);
+int workspace_step_begin(struct stepper *stepper, const struct workspace_view *view, const struct workspace *workspace,
+			 bool may_move, struct error *error);
+void workspace_step_end(struct stepper *stepper, const struct workspace *workspace);
 
 /*
  * Each: 0 done; -EAGAIN: the workdir's side is not what was looked at, nothing is changed; or another negative errno, nothing
  * is changed either.
  */
-int step_put(struct stepper *stepper, const struct change *change);
+int workspace_step_put(struct stepper *stepper, const struct change *change);
 /* The same, with another name for the file @linked_path of the workdir, which must still be @inode. */
-int step_link(struct stepper *stepper, const struct change *change, const char *linked_path, ino_t inode);
-int step_remove(struct stepper *stepper, const struct change *change);
+int workspace_step_link(struct stepper *stepper, const struct change *change, const char *linked_path, ino_t inode);
+int workspace_step_remove(struct stepper *stepper, const struct change *change);
 /* Permissions and attributes in place. */
-int step_set_mode(struct stepper *stepper, const struct change *change);
+int workspace_step_set_mode(struct stepper *stepper, const struct change *change);
 /* A directory that the workdir has not is about to be there: the upper's must not hide what will be in it. */
-int step_unhide(struct stepper *stepper, const struct change *change);
+int workspace_step_unhide(struct stepper *stepper, const struct change *change);
 /* Take what was applied out of the upper. */
-void step_forget(struct stepper *stepper, const struct change *change);
+void workspace_step_forget(struct stepper *stepper, const struct change *change);
 
 #endif

@@ -19,7 +19,7 @@
 
 #include "base/directory.h"
 #include "base/list.h"
-#include "reap/reap.h"
+#include "base/reap/reap.h"
 #include "workspace/workspace_place.h"
 #include "workspace/workspace_shown.h"
 
@@ -31,7 +31,7 @@
 
 /* --- one store ---------------------------------------------------------------------------------------------------- */
 
-void store_clear(struct workspace *workspace)
+void workspace_store_clear(struct workspace *workspace)
 {
 	*workspace = (struct workspace){.fd = -1, .parts_fd = -1, .upper_fd = -1, .lock_fd = -1};
 }
@@ -50,7 +50,7 @@ void workspace_done(struct workspace *workspace)
 	if (workspace->lock_fd >= 0)
 		flock(workspace->lock_fd, LOCK_UN);
 	close_fd(&workspace->lock_fd);
-	store_clear(workspace);
+	workspace_store_clear(workspace);
 }
 
 static int write_meta(const struct workspace *workspace, const char *name, struct error *error)
@@ -96,7 +96,7 @@ static int read_meta(int fd, const char *id, struct workspace_meta *out, struct 
 }
 
 /* Whoever has it may keep notes in it. */
-int store_lock(int fd, const char *id, struct error *error)
+int workspace_store_lock(int fd, const char *id, struct error *error)
 {
 	AUTO_CLOSE int lock = openat(fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat status;
@@ -118,7 +118,7 @@ int store_lock(int fd, const char *id, struct error *error)
 }
 
 /* Open the directory where upper and work are. */
-int store_open_parts(struct workspace *workspace)
+int workspace_store_open_parts(struct workspace *workspace)
 {
 	const struct workspace_meta *meta = &workspace->meta;
 	AUTO_CLOSE int place = -1;
@@ -137,7 +137,7 @@ int store_open_parts(struct workspace *workspace)
 	return MIN_OF(workspace->parts_fd, 0);
 }
 
-int store_open_upper(struct workspace *workspace)
+int workspace_store_open_upper(struct workspace *workspace)
 {
 	struct stat status;
 
@@ -156,7 +156,7 @@ static int open_store(const struct workspace_home *home, const char *id, struct 
 {
 	int rc;
 
-	store_clear(out);
+	workspace_store_clear(out);
 	if (!workspace_id_is_valid(id))
 		return error_set(error, STAGE_USAGE, EINVAL, "'%s' is not the id of a workspace", id);
 	if (asprintf(&out->path, "%s/%s", home->path, id) < 0) {
@@ -176,13 +176,13 @@ static int open_store(const struct workspace_home *home, const char *id, struct 
 /* Where upper and work are, and the upper; @is_ours: it may be put in order. */
 static int open_layer(const struct workspace_home *home, struct workspace *workspace, bool is_ours)
 {
-	int rc = store_open_parts(workspace);
+	int rc = workspace_store_open_parts(workspace);
 
 	if (rc == 0 && is_ours && workspace->meta.place)
-		rc = home_note_place(home, workspace->meta.place);
+		rc = workspace_home_note_place(home, workspace->meta.place);
 	if (rc == 0 && is_ours)
-		rc = store_finish(home, workspace);
-	return rc == 0 ? store_open_upper(workspace) : rc;
+		rc = workspace_store_finish(home, workspace);
+	return rc == 0 ? workspace_store_open_upper(workspace) : rc;
 }
 
 int workspace_open(const struct workspace_home *home, const char *id, enum workspace_access access,
@@ -192,7 +192,7 @@ int workspace_open(const struct workspace_home *home, const char *id, enum works
 	int rc = open_store(home, id, &workspace, error);
 
 	if (rc == 0 && access != WORKSPACE_LOOK) {
-		workspace.lock_fd = store_lock(workspace.fd, id, error);
+		workspace.lock_fd = workspace_store_lock(workspace.fd, id, error);
 		rc = MIN_OF(workspace.lock_fd, 0);
 		if (rc == 0) {
 			/* Somebody may have had the lock, and written it, since it was read. */
@@ -225,9 +225,9 @@ const char *workspace_missing(const struct workspace_home *home, const struct wo
 	AUTO(workspace_done) struct workspace workspace;
 	struct stat status;
 
-	store_clear(&workspace);
+	workspace_store_clear(&workspace);
 	if (workspace_open(home, meta->id, WORKSPACE_LOOK, &workspace, NULL) < 0) {
-		store_clear(&workspace);
+		workspace_store_clear(&workspace);
 		return "layer";
 	}
 	if (stat(meta->workdir, &status) < 0 || status.st_dev != meta->workdir_device ||
@@ -274,7 +274,7 @@ static int64_t stamp_of(const struct workspace *workspace, int workdir_fd)
 	return take_stamp(fd >= 0 ? fd : workspace->lock_fd);
 }
 
-int store_restamp(struct workspace *workspace, int workdir_fd, struct error *error)
+int workspace_store_restamp(struct workspace *workspace, int workdir_fd, struct error *error)
 {
 	int64_t stamp_ns = stamp_of(workspace, workdir_fd);
 
@@ -283,18 +283,18 @@ int store_restamp(struct workspace *workspace, int workdir_fd, struct error *err
 				 strerror((int)-stamp_ns));
 	workspace->meta.stamp_ns = stamp_ns;
 	unlinkat(workspace->fd, "applied", 0);
-	shown_forget(workspace);
+	workspace_shown_forget(workspace);
 	return workspace_save(workspace, error);
 }
 
 /* Overlay shows the upper's own mode as the workdir's. */
-int store_make_upper(struct workspace *workspace, mode_t mode)
+int workspace_store_make_upper(struct workspace *workspace, mode_t mode)
 {
 	int rc;
 
 	if (mkdirat(workspace->parts_fd, "upper", 0700) < 0)
 		return -errno;
-	rc = store_open_upper(workspace);
+	rc = workspace_store_open_upper(workspace);
 	return rc == 0 && fchmod(workspace->upper_fd, mode & 01777) < 0 ? -errno : rc;
 }
 
@@ -308,10 +308,10 @@ static int make_parts(struct workspace *workspace, mode_t workdir_mode)
 		if (place < 0 || mkdirat(place, workspace->meta.id, 0700) < 0)
 			return place < 0 ? place : -errno;
 	}
-	rc = store_open_parts(workspace);
+	rc = workspace_store_open_parts(workspace);
 	if (rc == 0 && mkdirat(workspace->parts_fd, "work", 0700) < 0)
 		rc = -errno;
-	return rc == 0 ? store_make_upper(workspace, workdir_mode) : rc;
+	return rc == 0 ? workspace_store_make_upper(workspace, workdir_mode) : rc;
 }
 
 /* The common lock is held: what is free now stays so. */
@@ -337,7 +337,7 @@ static int make_directory(const struct workspace_home *home, struct workspace *w
 	return MIN_OF(workspace->fd, 0);
 }
 
-int store_make_directory(const struct workspace_home *home, struct workspace *workspace)
+int workspace_store_make_directory(const struct workspace_home *home, struct workspace *workspace)
 {
 	int rc = choose_id(home, workspace);
 
@@ -386,7 +386,7 @@ static int make_locked(const struct workspace_home *home, struct workspace *work
 
 	if (rc < 0)
 		return rc;
-	workspace->lock_fd = store_lock(workspace->fd, workspace->meta.id, error);
+	workspace->lock_fd = workspace_store_lock(workspace->fd, workspace->meta.id, error);
 	return MIN_OF(workspace->lock_fd, 0);
 }
 
@@ -399,7 +399,7 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 
 	/* Before anything is there: from now on no jar that begins sees the place. */
 	if (rc == 0 && workspace->meta.place)
-		rc = home_note_place(home, workspace->meta.place);
+		rc = workspace_home_note_place(home, workspace->meta.place);
 	if (rc == 0)
 		rc = choose_id(home, workspace);
 	if (rc == 0 && asprintf(&workspace->path, "%s/%s", home->path, workspace->meta.id) < 0) {
@@ -409,7 +409,7 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 	if (rc == 0)
 		rc = fill_meta(workspace, request, workdir);
 	if (rc == 0) {
-		is_spare = spare_open(home, workspace, workdir->st_mode);
+		is_spare = workspace_spare_open(home, workspace, workdir->st_mode);
 		rc = is_spare ? 0 : make_locked(home, workspace, error);
 	}
 	if (rc == 0 && !workspace->meta.stamp_ns) {
@@ -421,7 +421,7 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 		rc = is_spare ? write_meta(workspace, "meta.json", error) : workspace_save(workspace, error);
 	if (rc < 0)
 		return rc;
-	return is_spare ? spare_take(home, workspace) : make_parts(workspace, workdir->st_mode);
+	return is_spare ? workspace_spare_take(home, workspace) : make_parts(workspace, workdir->st_mode);
 }
 
 int workspace_create(const struct workspace_home *home, const struct workspace_request *request, struct workspace *out,
@@ -439,13 +439,13 @@ int workspace_create(const struct workspace_home *home, const struct workspace_r
 	}
 	if (fstat(request->workdir_fd, &workdir) < 0 || !S_ISDIR(workdir.st_mode))
 		return error_set(error, STAGE_FILES, ENOTDIR, "the workdir '%s' is not a directory", request->workdir);
-	lock = store_lock_home(home, error);
+	lock = workspace_store_lock_home(home, error);
 	if (lock < 0)
 		return lock;
 	if (has_name(home, request, &workdir))
 		return error_set(error, STAGE_USAGE, EEXIST, "there is a workspace '%s' of '%s' already", request->name,
 				 request->workdir);
-	store_clear(&workspace);
+	workspace_store_clear(&workspace);
 	rc = build(home, request, &workspace, &workdir, error);
 	if (rc < 0) {
 		error_set(error, STAGE_FILES, -rc, "cannot make a workspace in '%s': %s", home->path, strerror(-rc));
@@ -645,7 +645,7 @@ static bool is_abandoned(const struct workspace_home *home, const struct workspa
 	if (meta->is_frozen || meta->name || meta->layers.count)
 		return false;
 	store = workspace_open_private(home->fd, meta->id);
-	lock = store < 0 ? store : store_lock(store, meta->id, NULL);
+	lock = store < 0 ? store : workspace_store_lock(store, meta->id, NULL);
 	if (meta->place)
 		place = workspace_open_private(AT_FDCWD, meta->place);
 	/* A file system that is not there now may come back. */
@@ -664,7 +664,7 @@ static bool is_abandoned(const struct workspace_home *home, const struct workspa
 }
 
 /* The common lock is held: nobody makes a store meanwhile. */
-void store_hide_useless(const struct workspace_home *home)
+void workspace_store_hide_useless(const struct workspace_home *home)
 {
 	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
 	AUTO(workspace_list_done) struct workspace_list list = {0};
@@ -692,7 +692,7 @@ void store_hide_useless(const struct workspace_home *home)
 	}
 }
 
-void store_remove_hidden(const struct workspace_home *home)
+void workspace_store_remove_hidden(const struct workspace_home *home)
 {
 	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
 	AUTO_CLOSE int fd = openat(home->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -706,18 +706,18 @@ void store_remove_hidden(const struct workspace_home *home)
 
 void workspace_sweep(const struct workspace_home *home)
 {
-	AUTO_CLOSE int lock = store_lock_home(home, NULL);
+	AUTO_CLOSE int lock = workspace_store_lock_home(home, NULL);
 
 	if (lock < 0)
 		return;
-	store_hide_useless(home);
+	workspace_store_hide_useless(home);
 	close_fd(&lock);
-	store_remove_hidden(home);
+	workspace_store_remove_hidden(home);
 }
 
 int workspace_remove(const struct workspace_home *home, struct workspace *workspace, struct error *error)
 {
-	AUTO_CLOSE int lock = store_lock_home(home, error);
+	AUTO_CLOSE int lock = workspace_store_lock_home(home, error);
 	char gone[GONE_SIZE];
 	int rc = MIN_OF(lock, 0);
 
@@ -727,12 +727,12 @@ int workspace_remove(const struct workspace_home *home, struct workspace *worksp
 	if (rc == 0)
 		rc = hide(home, workspace->meta.id);
 	if (rc == 0 && workspace->meta.layers.count)
-		store_hide_useless(home);
+		workspace_store_hide_useless(home);
 	close_fd(&lock);
 	if (rc == 0)
 		rc = remove_hidden(home, gone);
 	if (rc == 0 && workspace->meta.layers.count)
-		store_remove_hidden(home);
+		workspace_store_remove_hidden(home);
 	if (rc < 0)
 		error_set(error, STAGE_FILES, -rc, "cannot remove the workspace '%s' from '%s': %s", workspace->meta.id,
 			  home->path, strerror(-rc));

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 #include "workspace/workspace_applied.h"
 #include "workspace/workspace_intent.h"
 
@@ -73,8 +73,8 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 	view.fds[view.layer_count] = rc == 0 ? open_workdir(meta, error) : -1;
 	if (rc == 0)
 		rc = MIN_OF(view.fds[view.layer_count], 0);
-	applied_read(workspace->fd, &view.applied);
-	intent_read(workspace->fd, &view.intents);
+	workspace_applied_read(workspace->fd, &view.applied);
+	workspace_intent_read(workspace->fd, &view.intents);
 	if (rc < 0)
 		workspace_view_done(&view);
 	else
@@ -86,17 +86,17 @@ void workspace_view_done(struct workspace_view *view)
 {
 	for (unsigned i = 0; view->layer_count && i <= view->layer_count; i++)
 		close_fd(&view->fds[i]);
-	applied_done(&view->applied);
-	intent_done(&view->intents);
+	workspace_applied_done(&view->applied);
+	workspace_intent_done(&view->intents);
 	*view = (struct workspace_view){0};
 }
 
-bool view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns)
+bool workspace_view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns)
 {
-	return ctime_ns >= view->stamp_ns && !applied_has(&view->applied, device, inode, ctime_ns);
+	return ctime_ns >= view->stamp_ns && !workspace_applied_has(&view->applied, device, inode, ctime_ns);
 }
 
-int view_open_directory(int top_fd, const char *path)
+int workspace_view_open_directory(int top_fd, const char *path)
 {
 	AUTO_CLOSE int at = -1;
 	char piece[PIECE_MAX + 1];
@@ -127,13 +127,13 @@ int view_open_directory(int top_fd, const char *path)
 	return rc < 0 ? rc : take_fd(&at);
 }
 
-int view_open_parent(int top_fd, const char *path, const char **name_out)
+int workspace_view_open_parent(int top_fd, const char *path, const char **name_out)
 {
 	const char *slash = strrchr(path, '/');
 	AUTO_FREE char *parent = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
 
 	*name_out = slash ? slash + 1 : path;
-	return parent ? view_open_directory(top_fd, parent) : -ENOMEM;
+	return parent ? workspace_view_open_directory(top_fd, parent) : -ENOMEM;
 }
 
 /* --- overlay's marks ---------------------------------------------------------------------------------------------- */
@@ -144,7 +144,8 @@ static const char *mark(const struct workspace_view *view, const char *name, cha
 	return out;
 }
 
-bool view_is_whiteout(const struct workspace_view *view, int directory_fd, const char *name, const struct stat *status)
+bool workspace_view_is_whiteout(const struct workspace_view *view, int directory_fd, const char *name,
+				const struct stat *status)
 {
 	char attribute[MARK_SIZE], value[8];
 	AUTO_CLOSE int fd = -1;
@@ -167,7 +168,7 @@ bool view_is_whiteout(const struct workspace_view *view, int directory_fd, const
 	return false;
 }
 
-bool view_is_opaque(const struct workspace_view *view, int directory_fd)
+bool workspace_view_is_opaque(const struct workspace_view *view, int directory_fd)
 {
 	char attribute[MARK_SIZE], value[4];
 
@@ -175,11 +176,11 @@ bool view_is_opaque(const struct workspace_view *view, int directory_fd)
 	       fgetxattr(directory_fd, mark(view, "opaque", attribute), value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
-int view_clear_opaque(const struct workspace_view *view, int directory_fd)
+int workspace_view_clear_opaque(const struct workspace_view *view, int directory_fd)
 {
 	char attribute[MARK_SIZE];
 
-	if (!view_is_opaque(view, directory_fd))
+	if (!workspace_view_is_opaque(view, directory_fd))
 		return 0;
 	/* One that was renamed may still say so, if somebody was killed between the two marks: then that mark would count. */
 	if (fremovexattr(directory_fd, mark(view, "redirect", attribute)) < 0 && errno != ENODATA)
@@ -187,7 +188,7 @@ int view_clear_opaque(const struct workspace_view *view, int directory_fd)
 	return fremovexattr(directory_fd, mark(view, "opaque", attribute)) < 0 && errno != ENODATA ? -errno : 0;
 }
 
-int view_end_redirect(const struct workspace_view *view, int directory_fd)
+int workspace_view_end_redirect(const struct workspace_view *view, int directory_fd)
 {
 	char attribute[MARK_SIZE];
 
@@ -197,7 +198,7 @@ int view_end_redirect(const struct workspace_view *view, int directory_fd)
 	return fremovexattr(directory_fd, mark(view, "redirect", attribute)) < 0 && errno != ENODATA ? -errno : 0;
 }
 
-int view_mark_copied_up(const struct workspace_view *view, int fd)
+int workspace_view_mark_copied_up(const struct workspace_view *view, int fd)
 {
 	char attribute[MARK_SIZE];
 
@@ -205,7 +206,7 @@ int view_mark_copied_up(const struct workspace_view *view, int fd)
 	return fsetxattr(fd, mark(view, "origin", attribute), "", 0, 0) < 0 ? -errno : 0;
 }
 
-bool view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name)
+bool workspace_view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name)
 {
 	char attribute[MARK_SIZE], path[NAME_MAX + 64];
 
@@ -232,7 +233,7 @@ static bool is_plain_path(const char *path)
 	return true;
 }
 
-int view_redirect(const struct workspace_view *view, int directory_fd, const char *lower_parent, char **out)
+int workspace_view_redirect(const struct workspace_view *view, int directory_fd, const char *lower_parent, char **out)
 {
 	char attribute[MARK_SIZE], value[PATH_MAX];
 	ssize_t len;
@@ -264,7 +265,7 @@ int view_redirect(const struct workspace_view *view, int directory_fd, const cha
 
 /* --- attributes --------------------------------------------------------------------------------------------------- */
 
-bool view_is_own_xattr(const char *name)
+bool workspace_view_is_own_xattr(const char *name)
 {
 	static const char user[] = "user.", overlay[] = "user.overlay.";
 
@@ -283,7 +284,7 @@ static ssize_t own_xattrs(int fd, char *names)
 	for (ssize_t at = 0; at < len;) {
 		size_t name_len = strnlen(names + at, (size_t)(len - at)) + 1;
 
-		if (view_is_own_xattr(names + at)) {
+		if (workspace_view_is_own_xattr(names + at)) {
 			memmove(names + kept, names + at, name_len);
 			kept += (ssize_t)name_len;
 		}
@@ -301,7 +302,7 @@ static bool same_xattr(int a_fd, int b_fd, const char *name)
 	return a_len >= 0 && a_len == b_len && !memcmp(a, b, (size_t)a_len);
 }
 
-bool view_same_xattrs(int a_fd, int b_fd)
+bool workspace_view_same_xattrs(int a_fd, int b_fd)
 {
 	AUTO_FREE char *a = malloc(XATTR_LIST_MAX), *b = malloc(XATTR_LIST_MAX);
 	ssize_t a_len = a ? own_xattrs(a_fd, a) : -1, b_len = b ? own_xattrs(b_fd, b) : -1;
@@ -315,7 +316,7 @@ bool view_same_xattrs(int a_fd, int b_fd)
 	return true;
 }
 
-int view_copy_xattrs(int from_fd, int to_fd)
+int workspace_view_copy_xattrs(int from_fd, int to_fd)
 {
 	AUTO_FREE char *names = malloc(XATTR_LIST_MAX), *value = malloc(XATTR_LIST_MAX);
 	ssize_t len = names && value ? own_xattrs(from_fd, names) : -ENOMEM;
@@ -329,7 +330,7 @@ int view_copy_xattrs(int from_fd, int to_fd)
 	return len < 0 ? (int)len : 0;
 }
 
-int view_replace_xattrs(int from_fd, int to_fd)
+int workspace_view_replace_xattrs(int from_fd, int to_fd)
 {
 	AUTO_FREE char *names = malloc(XATTR_LIST_MAX);
 	ssize_t len = names ? own_xattrs(to_fd, names) : -ENOMEM;
@@ -338,7 +339,7 @@ int view_replace_xattrs(int from_fd, int to_fd)
 		if (fgetxattr(from_fd, names + at, NULL, 0) < 0 && fremovexattr(to_fd, names + at) < 0 &&
 		    errno != ENODATA)
 			return -errno;
-	return len < 0 ? (int)len : view_copy_xattrs(from_fd, to_fd);
+	return len < 0 ? (int)len : workspace_view_copy_xattrs(from_fd, to_fd);
 }
 
 /* --- content ------------------------------------------------------------------------------------------------------ */
@@ -371,7 +372,7 @@ static ssize_t read_block(int fd, char *out, size_t len, uint64_t at)
 	return (ssize_t)done;
 }
 
-int view_same_content(int a_fd, int b_fd, uint64_t size, uint64_t *budget)
+int workspace_view_same_content(int a_fd, int b_fd, uint64_t size, uint64_t *budget)
 {
 	AUTO_FREE char *a = malloc(BLOCK), *b = malloc(BLOCK);
 	uint64_t at = 0;

@@ -72,62 +72,63 @@ int workspace_view_open(const struct workspace_home *home, const struct workspac
 			struct workspace_view *out, struct error *error);
 void workspace_view_done(struct workspace_view *view);
 
-static inline int view_workdir(const struct workspace_view *view)
+static inline int workspace_view_workdir(const struct workspace_view *view)
 {
 	return view->fds[view->layer_count];
 }
 
-static inline int64_t view_changed_ns(const struct stat *status)
+static inline int64_t workspace_view_changed_ns(const struct stat *status)
 {
 	return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
 }
 
-static inline int64_t view_modified_ns(const struct stat *status)
+static inline int64_t workspace_view_modified_ns(const struct stat *status)
 {
 	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
 /* Was it touched since the workspace was made, by somebody else than an apply of it? */
-bool view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns);
-static inline bool view_is_touched(const struct workspace_view *view, const struct stat *status)
+bool workspace_view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns);
+static inline bool workspace_view_is_touched(const struct workspace_view *view, const struct stat *status)
 {
-	return view_is_touched_at(view, status->st_dev, status->st_ino, view_changed_ns(status));
+	return workspace_view_is_touched_at(view, status->st_dev, status->st_ino, workspace_view_changed_ns(status));
 }
 
 /*
  * Open the directory @path below @top_fd, however long the path is, never out of it and through no link. "" is the top. A
  * descriptor or a negative errno.
  */
-int view_open_directory(int top_fd, const char *path);
+int workspace_view_open_directory(int top_fd, const char *path);
 /* The directory that @path is in; *@name_out is its last part. */
-int view_open_parent(int top_fd, const char *path, const char **name_out);
+int workspace_view_open_parent(int top_fd, const char *path, const char **name_out);
 
 /* Does @name in @directory_fd, of which lstat() says @status, stand for "nothing is here"? */
-bool view_is_whiteout(const struct workspace_view *view, int directory_fd, const char *name, const struct stat *status);
+bool workspace_view_is_whiteout(const struct workspace_view *view, int directory_fd, const char *name,
+				const struct stat *status);
 /* Does the open directory of a layer hide what is below it? */
-bool view_is_opaque(const struct workspace_view *view, int directory_fd);
+bool workspace_view_is_opaque(const struct workspace_view *view, int directory_fd);
 /* Take that mark away. */
-int view_clear_opaque(const struct workspace_view *view, int directory_fd);
+int workspace_view_clear_opaque(const struct workspace_view *view, int directory_fd);
 /* Everything of a renamed directory is in the layer: it hides what is below, and leads nowhere any more. */
-int view_end_redirect(const struct workspace_view *view, int directory_fd);
+int workspace_view_end_redirect(const struct workspace_view *view, int directory_fd);
 /* Was the file copied from a lower layer by overlay? */
-bool view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name);
+bool workspace_view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name);
 /* Say so of an open one. */
-int view_mark_copied_up(const struct workspace_view *view, int fd);
+int workspace_view_mark_copied_up(const struct workspace_view *view, int fd);
 /*
  * Where the lower layers have what the directory @path of a layer shows: *@out is the caller's to free, NULL if it is the
  * same path. @lower_parent is where they have its parent. -EBADMSG: it leads out of the workdir.
  */
-int view_redirect(const struct workspace_view *view, int directory_fd, const char *lower_parent, char **out);
+int workspace_view_redirect(const struct workspace_view *view, int directory_fd, const char *lower_parent, char **out);
 
 /* Attributes that belong to a file rather than to overlay or to the system: those are compared and applied. */
-bool view_is_own_xattr(const char *name);
-bool view_same_xattrs(int a_fd, int b_fd);
-int view_copy_xattrs(int from_fd, int to_fd);
+bool workspace_view_is_own_xattr(const char *name);
+bool workspace_view_same_xattrs(int a_fd, int b_fd);
+int workspace_view_copy_xattrs(int from_fd, int to_fd);
 /* The same, and those that @from_fd has not are removed. */
-int view_replace_xattrs(int from_fd, int to_fd);
+int workspace_view_replace_xattrs(int from_fd, int to_fd);
 
 /* 1 the same, 0 not, a negative errno. Looks at no more than *@budget bytes, which it lowers; 0 left counts as different. */
-int view_same_content(int a_fd, int b_fd, uint64_t size, uint64_t *budget);
+int workspace_view_same_content(int a_fd, int b_fd, uint64_t size, uint64_t *budget);
 
 #endif

@@ -117,7 +117,7 @@ static int look_up(const struct workspace_view *view, unsigned layer, const char
 	AUTO_CLOSE int at = -1;
 
 	*is_there = false;
-	*is_last = layer == view->layer_count || view_is_opaque(view, view->fds[layer]);
+	*is_last = layer == view->layer_count || workspace_view_is_opaque(view, view->fds[layer]);
 	while (*path) {
 		AUTO_FREE char *name = strndup(path, strcspn(path, "/")), *again = NULL;
 		int from = at >= 0 ? at : view->fds[layer], fd;
@@ -137,8 +137,8 @@ static int look_up(const struct workspace_view *view, unsigned layer, const char
 		close_fd(&at);
 		at = fd;
 		if (layer != view->layer_count) {
-			*is_last |= view_is_opaque(view, fd);
-			if (view_redirect(view, fd, "", &again) < 0 || again)
+			*is_last |= workspace_view_is_opaque(view, fd);
+			if (workspace_view_redirect(view, fd, "", &again) < 0 || again)
 				return -EBADMSG;
 		}
 		path += strlen(name);
@@ -191,12 +191,12 @@ static int add_source(struct walk *walk, const struct opened *opened, unsigned i
 	source->path = parent->path ? join(parent->path, name) : NULL;
 	if (parent->path && !source->path)
 		return -ENOMEM;
-	if (is_workdir || view_is_opaque(walk->view, fd))
+	if (is_workdir || workspace_view_is_opaque(walk->view, fd))
 		return 1;
 	/* The parent's path in what is below: of the next source, if there is one. */
-	rc = view_redirect(walk->view, fd,
-			   index + 1 < opened->place->source_count ? source_path(opened->place, index + 1) : "",
-			   &target);
+	rc = workspace_view_redirect(
+		walk->view, fd, index + 1 < opened->place->source_count ? source_path(opened->place, index + 1) : "",
+		&target);
 	if (rc < 0)
 		return rc == -EBADMSG ? forged(walk, child->path) : rc;
 	if (!target)
@@ -218,7 +218,7 @@ static int find_new(struct walk *walk, const struct opened *opened, const char *
 
 		if (fstatat(opened->fds[i], name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		if (!is_workdir && view_is_whiteout(walk->view, opened->fds[i], name, &status))
+		if (!is_workdir && workspace_view_is_whiteout(walk->view, opened->fds[i], name, &status))
 			break;
 		if (!S_ISDIR(status.st_mode)) {
 			if (!found->directory) {
@@ -279,10 +279,10 @@ static unsigned compare(struct walk *walk, const struct opened *opened, const ch
 	b = open_to_read(opened->base, name);
 	if (a < 0 || b < 0)
 		return type == S_IFREG ? flags | CHANGE_HAS_CONTENT : flags;
-	if (!view_same_xattrs(a, b))
+	if (!workspace_view_same_xattrs(a, b))
 		flags |= CHANGE_HAS_XATTRS;
 	if (type == S_IFREG && !(flags & CHANGE_HAS_CONTENT) &&
-	    view_same_content(a, b, (uint64_t)old->st_size, &walk->compare_bytes) != 1)
+	    workspace_view_same_content(a, b, (uint64_t)old->st_size, &walk->compare_bytes) != 1)
 		flags |= CHANGE_HAS_CONTENT;
 	return flags;
 }
@@ -308,7 +308,7 @@ static bool was_there_before(struct walk *walk, const struct opened *opened, con
 		return birth_ns(opened->fds[found->index], name) < walk->view->copied_ns;
 	if (!S_ISREG(found->status.st_mode) && !S_ISDIR(found->status.st_mode))
 		return false;
-	return view_was_copied_up(walk->view, opened->fds[found->index], name);
+	return workspace_view_was_copied_up(walk->view, opened->fds[found->index], name);
 }
 
 /* In a whole copy: was this name neither touched by the command nor there when the copy was made? */
@@ -321,16 +321,16 @@ static bool is_nobodys(struct walk *walk, const struct opened *opened, const cha
 	if (view->kind != WORKSPACE_COPY)
 		return false;
 	if (found->status.st_mode) {
-		if (S_ISDIR(found->status.st_mode) || view_changed_ns(&found->status) >= view->copied_ns)
+		if (S_ISDIR(found->status.st_mode) || workspace_view_changed_ns(&found->status) >= view->copied_ns)
 			return false;
 		/* Untouched, but perhaps not where it was. If the host touched its side, that is the host's business. */
-		return !opened->place->is_moved || (old->st_mode && view_is_touched(view, old));
+		return !opened->place->is_moved || (old->st_mode && workspace_view_is_touched(view, old));
 	}
 	/* Not in the copy: removed by the command, or made in the workdir since. An untouched directory tells, if it is where it was. */
 	if (!opened->place->is_moved && opened->place->source_count && fstat(opened->fds[0], &directory) == 0 &&
-	    view_changed_ns(&directory) < view->copied_ns)
+	    workspace_view_changed_ns(&directory) < view->copied_ns)
 		return true;
-	return view_is_touched(view, old) && birth_ns(opened->base, name) != INT64_MAX &&
+	return workspace_view_is_touched(view, old) && birth_ns(opened->base, name) != INT64_MAX &&
 	       birth_ns(opened->base, name) >= view->stamp_ns;
 }
 
@@ -370,14 +370,14 @@ static int meet(struct pass *pass, const struct opened *opened, const char *name
 	if (found->status.st_mode) {
 		const struct source *source = &place->sources[found->index];
 
-		change_side_of(&found->status, &change.after);
+		workspace_change_side_of(&found->status, &change.after);
 		change.layer = source->layer;
 		if (source->path && !(layer_path = join(source->path, name)))
 			return -ENAMETOOLONG;
 		change.layer_path = layer_path;
 	}
 	if (old->st_mode)
-		change_side_of(old, &change.before);
+		workspace_change_side_of(old, &change.before);
 	return pass->walk->meet(pass->walk, &change);
 }
 
@@ -430,8 +430,8 @@ static int decide(struct pass *pass, const struct opened *opened, const char *na
 			found->directory->is_hiding = true;
 		found->directory->is_hiding |= opened->place->is_hiding;
 		found->directory->is_renamed |= opened->place->is_renamed;
-		found->directory->is_moved =
-			opened->place->is_moved || view_changed_ns(&found->status) >= pass->walk->view->copied_ns;
+		found->directory->is_moved = opened->place->is_moved ||
+					     workspace_view_changed_ns(&found->status) >= pass->walk->view->copied_ns;
 	}
 	if (rc == 0 && found->directory && !found->is_closed)
 		rc = wait_for(pass, take_ptr(found->directory));
@@ -516,10 +516,10 @@ static int visit(struct pass *pass, struct place *place)
 	int rc = 0;
 
 	for (unsigned i = 0; i < place->source_count; i++)
-		opened.fds[i] =
-			view_open_directory(pass->walk->view->fds[place->sources[i].layer], source_path(place, i));
+		opened.fds[i] = workspace_view_open_directory(pass->walk->view->fds[place->sources[i].layer],
+							      source_path(place, i));
 	if (place->has_base) {
-		opened.base = view_open_directory(view_workdir(pass->walk->view), place->path);
+		opened.base = workspace_view_open_directory(workspace_view_workdir(pass->walk->view), place->path);
 		/* Of a directory that we may not read nothing was seen inside either. */
 		if (opened.base < 0 && !place->source_count)
 			goto out;
@@ -556,12 +556,12 @@ static int begin(struct pass *pass)
 		if (i == view->layer_count && view->kind == WORKSPACE_COPY)
 			break;
 		top->sources[top->source_count++].layer = i;
-		if (i < view->layer_count && view_is_opaque(view, view->fds[i]))
+		if (i < view->layer_count && workspace_view_is_opaque(view, view->fds[i]))
 			break;
 	}
-	if (fstat(view->fds[0], &new) == 0 && fstat(view_workdir(view), &old) == 0) {
-		change_side_of(&new, &change.after);
-		change_side_of(&old, &change.before);
+	if (fstat(view->fds[0], &new) == 0 && fstat(workspace_view_workdir(view), &old) == 0) {
+		workspace_change_side_of(&new, &change.after);
+		workspace_change_side_of(&old, &change.before);
 		if ((new.st_mode ^ old.st_mode) & 01777)
 			change.flags |= CHANGE_HAS_MODE;
 		if (change.flags && pass->walk->meet && pass->walk->meet(pass->walk, &change) < 0) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that look like a virtual environment, laid out by an earlier command or by somebody else.
 
-PATH and VIRTUAL_ENV are the caller's, what lies there may not be. Layer: the survey's care (host/host_python.c): what a
+PATH and VIRTUAL_ENV are the caller's, what lies there may not be. Layer: the survey's care (survey/survey_python.c): what a
 command of the same policy could have written, or another user owns, makes nothing visible; and whatever is made to look
 like an environment or a Python installation shows the names of one only.
 """

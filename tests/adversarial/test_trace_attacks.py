@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A traced command that lies, storms and disturbs: it is refused as ever, deadlines hold, and the ledger stays honest.
 
-Layer: none; nothing is decided by a trace. What is attacked are the process that answers (answer/answer_trace.c) and the one that
-looks at the host (ledger/ledger_look.c).
+Layer: none; nothing is decided by a trace. What is attacked are the process that answers (inside/answer/answer_trace.c) and the one that
+looks at the host (helper/ledger_look.c).
 """
 
 from __future__ import annotations

@@ -18,10 +18,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_sniff(const uint8_t *data, size_t size)
 {
 	struct sniffed whole, part;
-	enum sniff found = sniff_first_bytes(data, size, &whole);
+	enum sniff found = gate_sniff_first_bytes(data, size, &whole);
 
 	for (size_t len = 0; len < size; len += 1 + size / 64) {
-		enum sniff earlier = sniff_first_bytes(data, len, &part);
+		enum sniff earlier = gate_sniff_first_bytes(data, len, &part);
 
 		assert(earlier == SNIFF_MORE || found != SNIFF_MORE);
 		if (earlier == SNIFF_FOUND)
@@ -39,16 +39,16 @@ static void check_dns(const uint8_t *data, size_t size)
 	unsigned code;
 
 	size = MIN_OF(size, DNS_MESSAGE_MAX);
-	if (dns_read_question(data, size, &question)) {
-		size_t len = dns_write_answer(data, &question, 0, 0xc6120100U, NULL, out);
+	if (gate_dns_read_question(data, size, &question)) {
+		size_t len = gate_dns_write_answer(data, &question, 0, 0xc6120100U, NULL, out);
 
 		assert(len <= sizeof(out));
-		len = dns_write_answer(data, &question, DNS_NO_SUCH_NAME, 0, "a reason", out);
+		len = gate_dns_write_answer(data, &question, DNS_NO_SUCH_NAME, 0, "a reason", out);
 		assert(len <= sizeof(out));
 	}
 	if (size > 2)
-		dns_read_answer(data, size, (uint16_t)(data[0] << 8 | data[1]), "good.test", DNS_TYPE_A, &addresses,
-				&code);
+		gate_dns_read_answer(data, size, (uint16_t)(data[0] << 8 | data[1]), "good.test", DNS_TYPE_A,
+				     &addresses, &code);
 	assert(addresses.count <= DNS_ADDRESSES_MAX);
 }
 
@@ -71,8 +71,8 @@ static void check_files(const char *text)
 	struct resolver_servers servers = {0};
 	struct resolver resolver = {0};
 
-	resolver_read_hosts(&resolver, text);
-	resolver_read_configuration(text, &servers);
+	gate_resolver_read_hosts(&resolver, text);
+	gate_resolver_read_configuration(text, &servers);
 	free(resolver.hosts.items);
 }
 

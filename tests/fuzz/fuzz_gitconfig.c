@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/host_git.h"
+#include "survey/survey_git.h"
 #include "plan/plan_build.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,7 +24,7 @@ static void note(void *context, const struct git_config_key *key, const char *va
 
 	if (!key->section[0] || !key->name[0])
 		abort();
-	if (!git_config_is(key, "user", "name")) {
+	if (!survey_git_config_is(key, "user", "name")) {
 		seen->others++;
 	} else if (strlen(value) <= GIT_VALUE_MAX) {
 		snprintf(seen->name, sizeof(seen->name), "%s", value);
@@ -51,12 +51,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct plan_build build = {.plan = &plan, .policy = &policy, .host = &host};
 	const char *written;
 
-	git_config_parse((const char *)data, size, note, &before);
+	survey_git_config_parse((const char *)data, size, note, &before);
 	if (!before.names)
 		return 0;
 	host.git_name = before.name;
 	written = plan_gitconfig(&build);
-	if (git_config_parse(written, strlen(written), note, &after) < 0 || after.names != 1 || after.others != 1)
+	if (survey_git_config_parse(written, strlen(written), note, &after) < 0 || after.names != 1 ||
+	    after.others != 1)
 		abort();
 	drop_controls(before.name);
 	if (strcmp(before.name, after.name) != 0)

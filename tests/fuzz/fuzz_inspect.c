@@ -9,7 +9,7 @@
 #include <assert.h>
 
 #include "../unit/inspect_world.h"
-#include "inspect/inspect_http2.h"
+#include "gate/inspect/inspect_http2.h"
 
 #define TURNS_MAX 10000
 #define STREAMS 8
@@ -39,7 +39,7 @@ static void check(void)
 
 	if (world.inspection.has_secret && !is_known && wire->len)
 		assert(!memmem(wire->data, wire->len, WORLD_VALUE, sizeof(WORLD_VALUE) - 1));
-	if (world.inspection.protocol != &http2_protocol)
+	if (world.inspection.protocol != &inspect_http2_protocol)
 		return;
 	for (const struct http2_stream *stream = http2->streams; stream; stream = stream->next)
 		waiting += stream->flows[END_JAR].waiting.len + stream->flows[END_HOST].waiting.len;
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	is_http2 = data[0] & 1;
 	is_known = false;
-	world_begin(is_http2 ? &http2_protocol : &http1_protocol, data[0] & 2);
+	world_begin(is_http2 ? &inspect_http2_protocol : &inspect_http1_protocol, data[0] & 2);
 	if (is_http2)
 		begin_http2();
 	while (at + 4 <= size && !world.inspection.is_closing) {

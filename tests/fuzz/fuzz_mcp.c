@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp/mcp_server.h"
+#include "door/mcp/mcp_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

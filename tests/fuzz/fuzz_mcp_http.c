@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp_http/mcp_http.h"
+#include "door/mcp/http/mcp_http.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "mux/mux.h"
+#include "door/serve/mux/mux.h"
 #include "base/json_write.h"
-#include "wire/wire.h"
+#include "door/wire/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/options.h"
+#include "door/cli/options.h"
 
 #define WORDS_MAX 64
 
@@ -52,8 +52,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		words[count++] = word;
 	}
 	words[count] = NULL;
-	if (options_parse(cli_commands[data[0] % cli_command_count].command, count, words, &context, &options, &error) <
-	    0) {
+	if (cli_options_parse(cli_commands[data[0] % cli_command_count].command, count, words, &context, &options,
+			      &error) < 0) {
 		if (error.stage == STAGE_NONE || !error.message[0])
 			abort();
 		if (options.policy.mounts.items || options.policy.workdir)
@@ -61,6 +61,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else if (options.command && options.command[options.command_count]) {
 		abort();
 	}
-	options_done(&options);
+	cli_options_done(&options);
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "redact/redact.h"
+#include "base/redact/redact.h"
 
 #define LITERAL_COUNT_MAX 16
 #define REPEATED_LEN 20000

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "serve/serve_request.h"
+#include "door/serve/serve_request.h"
 #include "policy/policy_build.h"
-#include "wire/request.h"
+#include "door/wire/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -66,11 +66,11 @@ static void on_frame(void *owner, struct wire_frame *frame)
 		AUTO_REQUEST request = {0};
 		struct error error = {0};
 
-		if (request_parse((enum request_kind)kind, frame->payload, frame->len, &request, &error) < 0) {
+		if (wire_request_parse((enum request_kind)kind, frame->payload, frame->len, &request, &error) < 0) {
 			check_error(&error);
 			continue;
 		}
-		if (request_descriptors(&request) > FRAME_MAX_DESCRIPTORS - 1)
+		if (wire_request_descriptors(&request) > FRAME_MAX_DESCRIPTORS - 1)
 			fail("more descriptors than a frame can have");
 		if ((kind == REQUEST_RUN || kind == REQUEST_OPEN) && !names_files(&request))
 			try_policy((enum request_kind)kind, frame);

@@ -33,11 +33,11 @@ static void try_journal(const char *bytes, size_t len)
 {
 	struct journal_record record = {0};
 
-	if (journal_parse(bytes, len, &record) < 0)
+	if (workspace_journal_parse(bytes, len, &record) < 0)
 		return;
 	if (!record.path[0] || record.path[0] == '/' || strchr(record.temporary, '/'))
 		abort();
-	journal_record_done(&record);
+	workspace_journal_record_done(&record);
 }
 
 static void try_lines(const char *bytes, size_t len)
@@ -49,8 +49,9 @@ static void try_lines(const char *bytes, size_t len)
 	AUTO_TEXT made = {0};
 	size_t at = 0;
 
-	if (lines_split(&old, bytes, old_len) < 0 || lines_split(&new, middle ? middle + 1 : bytes, new_len) < 0 ||
-	    lines_compare(&old, &new, &edits) < 0)
+	if (workspace_lines_split(&old, bytes, old_len) < 0 ||
+	    workspace_lines_split(&new, middle ? middle + 1 : bytes, new_len) < 0 ||
+	    workspace_lines_compare(&old, &new, &edits) < 0)
 		abort();
 	for (size_t i = 0; i < edits.count; i++) {
 		const struct edit *edit = &edits.items[i];

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from lint import frames, inside, rules, tools
+from lint import frames, inside, rooms, rules, tools
 from lint.check import WARNING, Check
 
 CHECKS = [
-    Check("includes", rules.includes),
-    Check("include-page", rules.include_page),
-    Check("core", rules.core),
+    Check("includes", rooms.includes),
+    Check("include-page", rooms.include_page),
+    Check("core", rooms.core),
+    Check("prefixes", rooms.prefixes),
+    Check("budgets", rooms.budgets),
+    Check("auditor-page", rooms.auditor_page),
     Check("frames", frames.frames),
     Check("headers", rules.headers),
     Check("child-symbols", inside.child_symbols, programs=("nm",), builds=("release",)),

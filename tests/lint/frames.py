@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One table of frames: the page of the protocol and the clients in Python say what src/wire/frame.h says."""
+"""One table of frames: the page of the protocol and the clients in Python say what src/door/wire/frame.h says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 import pathlib
 import re
 
-TABLE = "src/wire/frame.h"
+TABLE = "src/door/wire/frame.h"
 PAGE = "docs/protocol.md"
 # A client need not know every frame.
 CLIENTS = ("python/belljar/_wire.py", "tests/harness/wire.py", "examples/stdio_client.py")

@@ -18,16 +18,15 @@ INSIDE = (
     "src/base/directory.c",
     "src/base/paths.c",
     "src/base/processor.c",
-    "src/sys/*.c",
-    "src/control/*.c",
-    "src/jar/*.c",
-    "src/answer/*.c",
-    "src/task/*.c",
-    "src/call/*.c",
-    "src/reap/reap_*.c",
-    "src/session/session_command.c",
-    "src/session/session_first.c",
-    "src/session/session_minder.c",
+    "src/base/sys/*.c",
+    "src/base/reap/reap_*.c",
+    "src/engine/jar/jar_start.c",
+    "src/inside/*.c",
+    "src/inside/answer/*.c",
+    "src/inside/task/*.c",
+    "src/inside/build/*.c",
+    "src/inside/init/*.c",
+    "src/inside/call/*.c",
 )
 # One system call each.
 CALLS = """
@@ -46,15 +45,14 @@ PURE = """
 OTHERS = {
     "fork": "these processes have one thread, for which musl's takes no lock",
     "inet_ntop": "musl's formats with snprintf",
-    "step_rows": "a table, and no function",
     "snprintf": "musl's formats integers and strings on the stack, into the buffer that it is given; the lock of that stream is off",
     "sscanf": "the same, from a string",
     "sysconf": "for the size of a page and of a tick: musl's knows both",
 }
 # Functions of one file that run in the engine, before the copy is made.
 BEFORE = {
-    "src/jar/jar_start.c": {"error_set", "strerror"},
-    "src/session/session_command.c": {"text_append", "text_write_all"},
+    "src/engine/jar/jar_start.c": {"error_set", "strerror"},
+    "src/inside/command.c": {"text_append", "text_write_all"},
 }
 
 

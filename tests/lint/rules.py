@@ -9,40 +9,6 @@ import re
 
 from lint.check import WARNING, c_files, project_files, python_files, shell_files
 
-# Which folder of src/ may include which. Lower layers know nothing of upper ones, and the doors (cli, and the clients)
-# see the engine's door, never the stages behind it.
-MAY_INCLUDE = {
-    "base": "",
-    "sys": "base",
-    "reap": "base sys",
-    "answer": "base sys control",
-    "control": "base",
-    "jar": "base sys reap answer control",
-    "policy": "base",
-    "host": "base sys policy",
-    "plan": "base sys jar policy host",
-    "workspace": "base sys reap policy host",
-    "limits": "base sys reap jar policy plan",
-    "task": "base sys reap control",
-    "gate": "base sys reap policy plan limits",
-    "inspect": "base sys policy limits gate",
-    "session": "base sys reap answer task jar plan limits gate",
-    "call": "base sys jar session",
-    "ledger": "base sys reap control policy host plan limits",
-    "redact": "base",
-    "run": "base sys reap control jar policy plan limits gate ledger session redact",
-    "result": "base policy host plan limits run",
-    "wire": "base",
-    "mux": "base sys wire",
-    "client": "base wire",
-    "mcp": "base sys policy redact",
-    "engine": "base sys reap jar policy host plan workspace limits gate ledger session redact run result",
-    "doctor": "base sys reap answer policy host plan run result engine",
-    "serve": "base sys reap task jar policy host plan workspace limits session call redact run result wire mux engine doctor",
-    "cli": "base policy workspace gate mcp engine doctor serve",
-    "prove": "base sys reap policy host plan gate engine doctor cli",
-    "mcp_http": "base sys mcp engine cli",
-}
 
 # Below include/; the library that it is of includes it like any other.
 PUBLIC_HEADER = "belljar.h"
@@ -51,11 +17,6 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 PYTHON_MIN = (3, 9)
 FILE_MAX_LINES = 800
 
-# What makes a jar and watches over it with privilege, short enough to be read in an afternoon.
-CORE_FOLDERS = ("jar", "sys")
-CORE_MAX_LINES = 2600
-# All that the planner knows of the core.
-CORE_INPUT = "jar/jar_plan.h"
 
 # Words that do not belong here, put together from pieces so that this file does not have them.
 WORDS_EVERYWHERE = {
@@ -105,54 +66,6 @@ VAGUE_WORDS_MAX = {
 }
 VAGUE_WORDS_UNCHECKED = ("docs/design",)
 C_TEXT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'", re.DOTALL)
-
-
-def includes(root: pathlib.Path) -> list[str]:
-    """Every include of a project header is allowed by the table, and is written from src/."""
-    problems = []
-    for path in c_files(root, "src"):
-        folder = path.parts[1]
-        if folder not in MAY_INCLUDE:
-            problems.append(f"{path}: the folder '{folder}' is not in the table of tests/lint/rules.py")
-            continue
-        allowed = {folder, *MAY_INCLUDE[folder].split()}
-        for number, line in enumerate((root / path).read_text().splitlines(), 1):
-            match = INCLUDE.match(line)
-            if match is None:
-                continue
-            target = match.group(1)
-            if folder in ("client", "mcp", "mcp_http") and target == PUBLIC_HEADER:
-                continue
-            if not (root / "src" / target).is_file():
-                problems.append(f"{path}:{number}: \"{target}\" is no file below src/")
-            elif target.split("/")[0] not in allowed:
-                problems.append(f"{path}:{number}: {folder}/ may not include {target.split('/')[0]}/")
-    return problems
-
-
-def core(root: pathlib.Path) -> list[str]:
-    """The trusted core stays short, and the planner knows of it only what it is given."""
-    problems = []
-    files = [path for path in c_files(root, "src") if path.parts[1] in CORE_FOLDERS]
-    count = sum(len((root / path).read_text().splitlines()) for path in files)
-    if count > CORE_MAX_LINES:
-        problems.append(f"src/jar and src/sys have {count} lines together, more than {CORE_MAX_LINES}")
-    for path in c_files(root, "src"):
-        if path.parts[1] != "plan":
-            continue
-        for target in project_includes(root / path):
-            if target.startswith("jar/") and target != CORE_INPUT:
-                problems.append(f"{path}: plan/ may include {CORE_INPUT} of jar/, not {target}")
-    return problems
-
-
-def include_page(root: pathlib.Path) -> list[str]:
-    """The page for readers has the same table."""
-    page = "docs/architecture.md"
-    rows = [f"| `{folder}` | {allowed or '–'} |" for folder, allowed in MAY_INCLUDE.items()]
-    if "\n".join(rows) in (root / page).read_text():
-        return []
-    return [f"{page}: its table of who may include whom is not the one of tests/lint/rules.py"]
 
 
 def project_includes(path: pathlib.Path) -> list[str]:

@@ -10,5 +10,5 @@ set -eu
 if [ -f "$1" ]; then
 	printf '%s\n' "$1"
 elif [ -d "$1" ]; then
-	find "$1" -name "${2:-*.c}" ! -path "src/*/main.c" | sed 's|^[.]/||' | LC_ALL=C sort
+	find "$1" -maxdepth 1 -name "${2:-*.c}" ! -path "src/*/main.c" | sed 's|^[.]/||' | LC_ALL=C sort
 fi

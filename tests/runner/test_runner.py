@@ -17,7 +17,7 @@ import unittest
 from unittest import mock
 
 from harness import census
-from lint import frames, rules
+from lint import frames, rooms, rules
 from runner import aftermath, frameworks, process, progress
 from runner.groups import LONG_MODULES, QUICK_MODULES, Context, Group, all_groups, module_outcomes, unit_outcomes
 from runner.main import Trials, choose, parse
@@ -596,10 +596,10 @@ class Rules(unittest.TestCase):
         self.write("src/plan/plan.h", "")
         self.write("src/base/text.h", "")
         self.write("src/policy/policy.c", '#include "base/text.h"\n#include "plan/plan.h"\n')
-        self.assertEqual(rules.includes(self.root), ["src/policy/policy.c:2: policy/ may not include plan/"])
+        self.assertEqual(rooms.includes(self.root), ["src/policy/policy.c:2: policy/ may not include plan/"])
 
     def test_a_frame_that_a_page_or_a_client_has_otherwise_is_found(self) -> None:
-        self.write("src/wire/frame.h", "X(RUN, 1, FRAME_FROM_CLIENT, FRAME_BEGINS | FRAME_FEEDS) X(OUTPUT, 66, FRAME_FROM_ENGINE, 0)")
+        self.write("src/door/wire/frame.h", "X(RUN, 1, FRAME_FROM_CLIENT, FRAME_BEGINS | FRAME_FEEDS) X(OUTPUT, 66, FRAME_FROM_ENGINE, 0)")
         self.write("docs/protocol.md", "| 1 | `RUN` | client | first, input | JSON |\n| 66 | `OUTPUT` | engine |  | bytes |\n")
         for client in frames.CLIENTS:
             self.write(client, "RUN, OPEN = range(1, 3)\nOUTPUT = 66\n")
@@ -609,16 +609,40 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(frames.frames(self.root)), 4)
 
     def test_a_core_that_grows_is_found(self) -> None:
-        self.write("src/jar/a.c", "\n" * (rules.CORE_MAX_LINES - 1))
-        self.write("src/sys/a.h", "\n")
-        self.write("src/plan/a.c", '#include "jar/jar_plan.h"\n')
-        self.assertEqual(rules.core(self.root), [])
-        self.write("src/sys/a.h", "\n\n")
-        self.write("src/plan/b.c", '#include "jar/jar.h"\n')
-        problems = rules.core(self.root)
+        self.write("src/inside/build/a.c", "\n" * (rooms.CORE_MAX_LINES - 1))
+        self.write("src/base/sys/a.h", "\n")
+        self.write("src/inside/init/a.c", '#include "inside/build/build.h"\n')
+        self.assertEqual(rooms.core(self.root), [])
+        self.write("src/base/sys/a.h", "\n\n")
+        self.write("src/plan/b.c", '#include "inside/build/build.h"\n')
+        problems = rooms.core(self.root)
         self.assertEqual(len(problems), 2)
-        self.assertIn(f"{rules.CORE_MAX_LINES + 1} lines", problems[0])
-        self.assertIn("jar/jar.h", problems[1])
+        self.assertIn(f"{rooms.CORE_MAX_LINES + 1} lines", problems[0])
+        self.assertIn("src/plan/b.c", problems[1])
+
+    def test_an_exported_name_begins_with_its_room(self) -> None:
+        self.write("src/survey/a.c", "static int help(void)\n{\n\treturn 0;\n}\n\nint survey_look(void)\n{\n\treturn help();\n}\n")
+        self.write("src/base/a.c", "int anything(void)\n{\n\treturn 0;\n}\n")
+        self.assertEqual(rooms.prefixes(self.root), [])
+        self.write("src/survey/b.c", "const char *const names[] = {\n\t\"a\",\n};\n\nstruct x *look(int (*f)(int))\n{\n\treturn 0;\n}\n")
+        self.assertEqual([problem.split()[1] for problem in rooms.prefixes(self.root)], ["names", "look"])
+
+    def test_a_room_that_grows_is_found(self) -> None:
+        self.write("src/survey/a.c", "\n" * rooms.ROOMS["survey"][1])
+        self.assertEqual(rooms.budgets(self.root), [])
+        self.write("src/survey/b.h", "\n")
+        self.assertEqual(len(rooms.budgets(self.root)), 1)
+        self.assertIn("src/survey", rooms.budgets(self.root)[0])
+
+    def test_a_page_for_auditors_with_other_numbers_is_found(self) -> None:
+        audited = [room for room in rooms.ROOMS if room.split("/")[0] in ("inside", "gate") or room in ("helper", "engine/gate")]
+        for room in audited:
+            self.write(f"src/{room}/a.c", "\n" * 100)
+        rows = [f"| words: `{room}/` | 100 | the caller |" for room in audited]
+        self.write(rooms.PAGE, "\n".join(["## For an auditor", *rows, "## More"]))
+        self.assertEqual(rooms.auditor_page(self.root), [])
+        self.write(rooms.PAGE, "\n".join(["## For an auditor", *rows[2:], rows[1].replace("100", "150"), "## More"]))
+        self.assertEqual(len(rooms.auditor_page(self.root)), 2)
 
     def test_a_file_says_what_it_is_for(self) -> None:
         self.write("src/base/a.c", f"/* {rules.SPDX} */\n/*\n * base/a.c - something\n */\n")

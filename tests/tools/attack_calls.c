@@ -15,14 +15,14 @@ int main(void)
 {
 	int status;
 
-	for (const struct corpus_call *row = corpus_calls; row->name; row++) {
-		if (corpus_make(row, &(struct corpus_target){.pid = getpid()}) < 0)
+	for (const struct corpus_call *row = prove_corpus_calls; row->name; row++) {
+		if (prove_corpus_make(row, &(struct corpus_target){.pid = getpid()}) < 0)
 			printf("%s %d\n", row->name, errno);
 		else
 			printf("%s ok\n", row->name);
 		fflush(stdout);
 	}
-	status = corpus_foreign_call();
+	status = prove_corpus_foreign_call();
 	if (status >= 0 && WIFSIGNALED(status))
 		printf("ia32 signal %d\n", WTERMSIG(status));
 	else

@@ -95,7 +95,7 @@ static const struct corpus_call descriptor_calls[] = {
 
 static long by_path(const struct corpus_call *call, const char *path)
 {
-	return corpus_make(call, &(struct corpus_target){.path = path});
+	return prove_corpus_make(call, &(struct corpus_target){.path = path});
 }
 
 /* Does it mean a link itself? */
@@ -115,12 +115,12 @@ static long by_directory(const struct corpus_call *call, int fd, const char *pat
 		errno = ENOSYS;
 		return -1;
 	}
-	return corpus_make(call, &(struct corpus_target){.path = path, .fd = fd, .flags = flags});
+	return prove_corpus_make(call, &(struct corpus_target){.path = path, .fd = fd, .flags = flags});
 }
 
 static long by_descriptor(const struct corpus_call *call, int fd)
 {
-	return corpus_make(call, &(struct corpus_target){.fd = fd});
+	return prove_corpus_make(call, &(struct corpus_target){.fd = fd});
 }
 
 /* --- the matrix ---------------------------------------------------------------------------------------------- */

@@ -90,13 +90,13 @@ int main(int argc, char **argv)
 	snprintf(routes[4], sizeof(routes[4]), "/proc/self/cwd%s%s", up, target);
 	snprintf(routes[5], sizeof(routes[5]), "/proc/self/fd/%d%s", root, target);
 	snprintf(routes[6], sizeof(routes[6]), "/usr/../../../..%s", target);
-	for (const struct corpus_call *row = corpus_paths; row->name; row++) {
+	for (const struct corpus_call *row = prove_corpus_paths; row->name; row++) {
 		for (size_t route = 0; route < sizeof(route_names) / sizeof(route_names[0]); route++) {
 			struct corpus_target on = {.path = routes[route], .own = own, .fresh = fresh};
 
 			prepare();
 			printf("%s %s %s\n", row->name, route_names[route],
-			       corpus_make(row, &on) < 0 ? name_of(errno) : "ok");
+			       prove_corpus_make(row, &on) < 0 ? name_of(errno) : "ok");
 		}
 	}
 	return 0;

@@ -17,8 +17,8 @@ int main(int argc, char **argv)
 
 		if (pid <= 0)
 			return 2;
-		for (const struct corpus_call *row = corpus_process; row->name; row++) {
-			if (corpus_make(row, &(struct corpus_target){.pid = pid}) < 0)
+		for (const struct corpus_call *row = prove_corpus_process; row->name; row++) {
+			if (prove_corpus_make(row, &(struct corpus_target){.pid = pid}) < 0)
 				printf("%s %d %d\n", row->name, (int)pid, errno);
 			else
 				printf("%s %d ok\n", row->name, (int)pid);

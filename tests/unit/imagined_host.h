@@ -4,7 +4,7 @@
  *
  * Its files are a list of lines: "/etc/passwd" is a file, "/usr/" a directory, "/bin -> usr/bin" a symbolic link,
  * "/run/x.sock =" something else, "/root/secret !13" a path that answers with errno 13. Directories above what is listed
- * are there too. imagined_survey() finds in them what host_survey() finds on a real host.
+ * are there too. imagined_survey() finds in them what survey_host() finds on a real host.
  */
 #ifndef BELLJAR_TESTS_UNIT_IMAGINED_HOST_H
 #define BELLJAR_TESTS_UNIT_IMAGINED_HOST_H
@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "host/host.h"
-#include "host/host_names.h"
-#include "host/host_paths.h"
+#include "survey/survey.h"
+#include "survey/survey_names.h"
+#include "survey/survey_paths.h"
 
 struct imagined_file {
 	char path[512];
@@ -73,7 +73,7 @@ static inline struct imagined_file imagined_look(const struct imagined_files *fi
 	return found;
 }
 
-/* host_resolve() in the imagined files; @followed may be NULL. Returns 0 or a positive errno. */
+/* survey_resolve() in the imagined files; @followed may be NULL. Returns 0 or a positive errno. */
 static inline int imagined_follow(const struct imagined_files *files, const char *path, char resolved[PATH_MAX],
 				  struct string_list *followed)
 {
@@ -170,7 +170,7 @@ static inline void imagined_add_resolved(struct host_path_list *list, const stru
 	item->links = links;
 }
 
-/* As host_survey() does it: the nearest mount around the place says where it lies on the host. */
+/* As survey_host() does it: the nearest mount around the place says where it lies on the host. */
 static inline void imagined_add_inside(struct host *host, struct host_path_list *list,
 				       const struct imagined_files *files, const struct policy *policy,
 				       const char *path, size_t skipped)
@@ -215,7 +215,7 @@ static inline void imagined_guards(struct host_workdir *workdir, const struct im
 	snprintf(path, sizeof(path), "%s/.git", top);
 	if (imagined_look(files, path).kind == PATH_FILE)
 		imagined_add(&workdir->protected, files, path);
-	for (const struct host_name *name = host_protected_names; name->name; name++) {
+	for (const struct host_name *name = survey_protected_names; name->name; name++) {
 		size_t count = workdir->protected.count;
 
 		snprintf(path, sizeof(path), "%s/%s", top, name->name);
@@ -274,7 +274,7 @@ static inline void imagined_names(struct host_path_list *list, const struct imag
 	}
 }
 
-/* As host_survey() does it: the directories between @root and @path, and @path itself. */
+/* As survey_host() does it: the directories between @root and @path, and @path itself. */
 static inline void imagined_pin(struct host *host, const struct imagined_files *files, const struct host_path *root,
 				const struct host_path *path)
 {
@@ -340,7 +340,7 @@ static inline void imagined_layer(struct host *host, const struct imagined_files
 	}
 }
 
-/* What host_survey_layers() finds, and a store for each. */
+/* What survey_layers() finds, and a store for each. */
 static inline void imagined_layers(struct host *host, const struct imagined_files *files, const struct policy *policy,
 				   size_t frozen_count)
 {
@@ -367,10 +367,10 @@ static inline void imagined_survey(struct host *host, const struct imagined_file
 	if (policy->workdir_choice != WORKDIR_PRIVATE)
 		imagined_workdir(host, files, policy->workdir ? policy->workdir : current_directory, unfit);
 	if (policy->has_system) {
-		imagined_names(&host->system, files, "", host_system_names);
-		imagined_names(&host->etc, files, "/etc/", host_etc_names);
+		imagined_names(&host->system, files, "", survey_system_names);
+		imagined_names(&host->etc, files, "/etc/", survey_etc_names);
 	}
-	for (const char *const *name = host_device_names; *name; name++) {
+	for (const char *const *name = survey_device_names; *name; name++) {
 		struct host_path *device = list_add(&host->devices);
 		char path[64];
 

@@ -61,7 +61,7 @@ static inline void imagined_plan_done(struct imagined_plan *made)
 {
 	made->host.environment = NULL; /* the test's own */
 	plan_done(&made->plan);
-	host_done(&made->host);
+	survey_done(&made->host);
 	policy_done(&made->policy);
 	string_list_done(&made->argv);
 }

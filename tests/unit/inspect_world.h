@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inspect/inspect.h"
+#include "gate/inspect/inspect.h"
 
 #define WORLD_HOST "api.test"
 #define WORLD_VALUE "s3cr3t-value-0123456789"
@@ -54,8 +54,8 @@ static inline void world_begin(const struct protocol *protocol, bool has_secret)
 					       .is_safe = true,
 					       .has_secret = has_secret,
 					       .protocol = protocol};
-	stream_init(&world.inspection.client, -1, NULL, &world.page, NULL, true);
-	stream_init(&world.inspection.server, -1, NULL, &world.page, NULL, false);
+	inspect_stream_init(&world.inspection.client, -1, NULL, &world.page, NULL, true);
+	inspect_stream_init(&world.inspection.server, -1, NULL, &world.page, NULL, false);
 	if (!protocol->begin(&world.inspection))
 		abort();
 }
@@ -63,8 +63,8 @@ static inline void world_begin(const struct protocol *protocol, bool has_secret)
 static inline void world_end(void)
 {
 	world.inspection.protocol->end(&world.inspection);
-	stream_done(&world.inspection.client);
-	stream_done(&world.inspection.server);
+	inspect_stream_done(&world.inspection.client);
+	inspect_stream_done(&world.inspection.server);
 }
 
 /* How often that was refused; @detail is the beginning of what was recorded. */

@@ -21,12 +21,12 @@
 
 #include "base/descriptors.h"
 #include "base/text.h"
-#include "host/host_cgroup.h"
+#include "survey/survey_cgroup.h"
 #include "plan/plan.h"
 #include "policy/policy_build.h"
-#include "session/session.h"
-#include "run/run.h"
-#include "sys/calls.h"
+#include "engine/jar/jar.h"
+#include "engine/run/run.h"
+#include "base/sys/calls.h"
 #include "test.h"
 
 #define ORDINARY_ID 47123
@@ -132,7 +132,7 @@ static inline int begin_jar(struct scene *scene)
 					  .family = &scene->family,
 					  .listener = {scene, on_ready, on_gone}};
 
-	return session_open(scene->loop, &request, &scene->jar, &scene->error);
+	return jar_open(scene->loop, &request, &scene->jar, &scene->error);
 }
 
 /* False: this rung is not to be had here. */
@@ -145,13 +145,13 @@ static inline bool open_jar(struct scene *scene, enum rung rung, enum plan_kind 
 	CHECK_INT(policy_init(&scene->policy, &context, &scene->error), 0);
 	set_flags(&scene->policy, standard);
 	set_flags(&scene->policy, flags);
-	rc = host_probe(&scene->host, environment, &scene->error);
+	rc = survey_probe(&scene->host, environment, &scene->error);
 	if (rung == RUNG_LANDLOCK)
 		scene->host.has_user_namespaces = false;
 	if (rc == 0)
-		rc = host_survey(&scene->host, &scene->policy, NULL, &scene->error);
+		rc = survey_host(&scene->host, &scene->policy, NULL, &scene->error);
 	if (rc == 0 && !is_without_cgroups)
-		rc = host_survey_cgroups(&scene->host, &scene->policy);
+		rc = survey_cgroups(&scene->host, &scene->policy);
 	if (rc == 0)
 		rc = plan_compile_jar(&scene->plan, kind, &scene->policy, &scene->host, NULL, &scene->error);
 	if (rc == 0 && scene->plan.rung != rung)
@@ -177,7 +177,7 @@ static inline bool stand(struct scene *scene)
 		loop_disarm(&wake);
 	}
 	if (!scene->is_ready) {
-		printf("the jar does not stand: %s\n", session_observation(scene->jar)->error.message);
+		printf("the jar does not stand: %s\n", jar_observation(scene->jar)->error.message);
 		test_failed_checks++;
 	}
 	return scene->is_ready;
@@ -197,16 +197,16 @@ static inline int open_fds(void)
 static inline void close_jar(struct scene *scene)
 {
 	if (scene->jar) {
-		session_close(scene->jar);
+		jar_close(scene->jar);
 		CHECK(wait_for(scene, &scene->is_gone));
-		session_free(scene->jar);
+		jar_free(scene->jar);
 	}
 	/* Who looked for the limits has been killed, and takes a moment to be gone. */
 	loop_drain(scene->loop, sys_monotonic_ns() + 10000000000ULL);
 	CHECK_INT(scene->family.count, 0);
 	free(scene->family.items);
 	plan_done(&scene->plan);
-	host_done(&scene->host);
+	survey_done(&scene->host);
 	policy_done(&scene->policy);
 	loop_free(scene->loop);
 	/* Nothing of it is our child any more, whether dead or alive. */

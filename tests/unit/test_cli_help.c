@@ -3,8 +3,8 @@
  * tests/unit/test_cli_help.c - help, completions and schema say what the tables say, no more and no less
  */
 #include "base/json_read.h"
-#include "cli/completion.h"
-#include "cli/help.h"
+#include "door/cli/completion.h"
+#include "door/cli/help.h"
 #include "test.h"
 #include "test_flags.h"
 
@@ -21,12 +21,12 @@ static void test_help_lists_the_options_of_its_command_and_no_other(void)
 		struct option_row row;
 		const char *options, *examples;
 
-		help_print_command(cli_commands[i].command, &help);
+		cli_help_print_command(cli_commands[i].command, &help);
 		CHECK_INT(count_unknown_flags(text_string(&help), "--", NULL, cli_commands[i].name), 0);
 		options = strchr(text_string(&help), ':');
 		examples = strstr(text_string(&help), "\nExamples:");
 		CHECK(options && examples);
-		while (options_next(&cursor, &row)) {
+		while (cli_options_next(&cursor, &row)) {
 			if ((row.commands & cli_commands[i].command) && !help_has(text_string(&help), &row)) {
 				printf("%s: --%s is not in the help\n", cli_commands[i].name, row.flag);
 				CHECK(!"every option is in the help");
@@ -40,8 +40,8 @@ static void test_help_does_not_list_what_its_command_refuses(void)
 	AUTO_TEXT shell = {0};
 	AUTO_TEXT doctor = {0};
 
-	help_print_command(COMMAND_SHELL, &shell);
-	help_print_command(COMMAND_DOCTOR, &doctor);
+	cli_help_print_command(COMMAND_SHELL, &shell);
+	cli_help_print_command(COMMAND_DOCTOR, &doctor);
 	CHECK(!text_has_flag(text_string(&shell), "      --", "events"));
 	CHECK(!text_has_flag(text_string(&doctor), "      --", "net"));
 }
@@ -50,7 +50,7 @@ static void test_help_says_meaning_and_default(void)
 {
 	AUTO_TEXT help = {0};
 
-	help_print_command(COMMAND_RUN, &help);
+	cli_help_print_command(COMMAND_RUN, &help);
 	CHECK(strstr(text_string(&help), "  -C, --workdir DIR|none"));
 	CHECK(strstr(text_string(&help), "(default: current directory)"));
 	CHECK(strstr(text_string(&help), "--color[=auto|always|never]"));
@@ -61,9 +61,9 @@ static void test_no_line_of_help_is_too_long(void)
 {
 	AUTO_TEXT help = {0};
 
-	help_print_overview(&help);
+	cli_help_print_overview(&help);
 	for (size_t i = 0; i < cli_command_count; i++)
-		help_print_command(cli_commands[i].command, &help);
+		cli_help_print_command(cli_commands[i].command, &help);
 	for (const char *line = text_string(&help); *line;) {
 		size_t len = strcspn(line, "\n");
 
@@ -83,7 +83,7 @@ static void test_headings_stand_once_and_are_not_empty(void)
 		"Messages"};
 	AUTO_TEXT help = {0};
 
-	help_print_command(COMMAND_RUN, &help);
+	cli_help_print_command(COMMAND_RUN, &help);
 	for (size_t i = 0; i < ARRAY_LEN(headings); i++) {
 		char line[64];
 		const char *at;
@@ -99,7 +99,7 @@ static void test_overview_names_every_command_for_people(void)
 {
 	AUTO_TEXT help = {0};
 
-	help_print_overview(&help);
+	cli_help_print_overview(&help);
 	for (size_t i = 0; i < cli_command_count; i++) {
 		char line[64];
 
@@ -114,7 +114,7 @@ static void test_version_is_one_line(void)
 {
 	AUTO_TEXT version = {0};
 
-	help_print_version(&version);
+	cli_help_print_version(&version);
 	CHECK(strncmp(text_string(&version), "belljar ", 8) == 0);
 	CHECK(version.len > 9 && strchr(version.data, '\n') == version.data + version.len - 1);
 }
@@ -136,9 +136,9 @@ static void test_completions_know_every_option_and_no_other(void)
 		struct option_cursor cursor = {0};
 		struct option_row row;
 
-		CHECK_INT(completion_print(rows[i].shell, &script, NULL), 0);
+		CHECK_INT(cli_completion_print(rows[i].shell, &script, NULL), 0);
 		CHECK_INT(count_unknown_flags(text_string(&script), rows[i].prefix, rows[i].foreign, rows[i].shell), 0);
-		while (options_next(&cursor, &row)) {
+		while (cli_options_next(&cursor, &row)) {
 			char negated[64];
 
 			snprintf(negated, sizeof(negated), "no-%s", row.flag);
@@ -169,7 +169,7 @@ static void test_completions_are_scripts_their_shells_accept(void)
 		AUTO_TEXT script = {0};
 		FILE *pipe;
 
-		CHECK_INT(completion_print(rows[i].shell, &script, NULL), 0);
+		CHECK_INT(cli_completion_print(rows[i].shell, &script, NULL), 0);
 		pipe = popen(rows[i].check, "we");
 		CHECK(pipe && fwrite(script.data, 1, script.len, pipe) == script.len);
 		CHECK_INT(pipe ? pclose(pipe) : -1, 0);
@@ -181,7 +181,7 @@ static void test_unknown_shell_has_no_completions(void)
 	AUTO_TEXT script = {0};
 	struct error error = {0};
 
-	CHECK(completion_print("tcsh", &script, &error) < 0);
+	CHECK(cli_completion_print("tcsh", &script, &error) < 0);
 	CHECK_INT(error.stage, STAGE_USAGE);
 	CHECK_INT(script.len, 0);
 }
@@ -230,10 +230,10 @@ static void test_no_two_options_of_a_command_share_a_name(void)
 	struct option_cursor outer = {0};
 	struct option_row row, other;
 
-	while (options_next(&outer, &row)) {
+	while (cli_options_next(&outer, &row)) {
 		struct option_cursor inner = outer;
 
-		while (options_next(&inner, &other)) {
+		while (cli_options_next(&inner, &other)) {
 			if (!(row.commands & other.commands))
 				continue;
 			CHECK(strcmp(row.flag, other.flag) != 0);

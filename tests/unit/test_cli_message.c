@@ -4,7 +4,7 @@
  */
 #include <fcntl.h>
 
-#include "cli/message.h"
+#include "door/cli/message.h"
 #include "test.h"
 
 static const char *escaped(const char *string)
@@ -12,7 +12,7 @@ static const char *escaped(const char *string)
 	static char result[64];
 	AUTO_TEXT text = {0};
 
-	message_escape(&text, string);
+	cli_message_escape(&text, string);
 	snprintf(result, sizeof(result), "%s", text_string(&text));
 	return result;
 }
@@ -57,7 +57,7 @@ static void test_long_names_are_cut(void)
 
 	memset(name, 'a', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	message_escape(&text, name);
+	cli_message_escape(&text, name);
 	CHECK_INT(text.len, MESSAGE_NAME_MAX + 3);
 }
 
@@ -82,18 +82,18 @@ static void write_error(const struct messenger *messenger)
 {
 	struct error error = {0};
 
-	message_error(messenger, &error);
-	message_error(messenger, NULL);
+	cli_message_error(messenger, &error);
+	cli_message_error(messenger, NULL);
 	error_set(&error, STAGE_FILES, 2, "cannot open '%s'", "x\x1b[0m");
 	error_hint(&error, "try another");
-	message_error(messenger, &error);
+	cli_message_error(messenger, &error);
 }
 
 static void write_all_kinds(const struct messenger *messenger)
 {
-	message_note(messenger, "note %d", 1);
-	message_hint(messenger, "do %s", "this");
-	message_verbose(messenger, "detail");
+	cli_message_note(messenger, "note %d", 1);
+	cli_message_hint(messenger, "do %s", "this");
+	cli_message_verbose(messenger, "detail");
 }
 
 static void test_error_and_hint_are_two_lines(void)
@@ -120,11 +120,11 @@ static void test_color_choice(void)
 	struct messenger messenger;
 
 	setenv("NO_COLOR", "1", 1);
-	messenger_init(&messenger, COLOR_ALWAYS, 0);
+	cli_messenger_init(&messenger, COLOR_ALWAYS, 0);
 	CHECK(messenger.has_color);
-	messenger_init(&messenger, COLOR_NEVER, 0);
+	cli_messenger_init(&messenger, COLOR_NEVER, 0);
 	CHECK(!messenger.has_color);
-	messenger_init(&messenger, COLOR_AUTO, 1);
+	cli_messenger_init(&messenger, COLOR_AUTO, 1);
 	CHECK(!messenger.has_color);
 	CHECK_INT(messenger.fd, 2);
 	CHECK_INT(messenger.verbosity, 1);

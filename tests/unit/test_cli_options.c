@@ -68,16 +68,16 @@ static void test_no_words_at_all_is_safe(void)
 	struct error error = {0};
 	struct run_options options;
 
-	CHECK(options_parse(COMMAND_RUN, 0, NULL, &test_context, &options, &error) < 0);
+	CHECK(cli_options_parse(COMMAND_RUN, 0, NULL, &test_context, &options, &error) < 0);
 	CHECK_INT(error.stage, STAGE_USAGE);
 	CHECK_INT(options.status_fd, -1);
-	options_done(&options);
-	CHECK(options_parse(COMMAND_RUN, 0, NULL, &test_context, &options, NULL) < 0);
-	options_done(&options);
-	CHECK_INT(options_parse(COMMAND_SHELL, 0, NULL, &test_context, &options, NULL), 0);
-	options_done(&options);
-	options_done(&options);
-	options_done(NULL);
+	cli_options_done(&options);
+	CHECK(cli_options_parse(COMMAND_RUN, 0, NULL, &test_context, &options, NULL) < 0);
+	cli_options_done(&options);
+	CHECK_INT(cli_options_parse(COMMAND_SHELL, 0, NULL, &test_context, &options, NULL), 0);
+	cli_options_done(&options);
+	cli_options_done(&options);
+	cli_options_done(NULL);
 }
 
 static void test_missing_command_is_refused(void)

@@ -303,7 +303,7 @@ static void test_every_option_is_parsed_by_every_command_that_lists_it(void)
 	struct option_row row;
 	char word[64];
 
-	while (options_next(&cursor, &row)) {
+	while (cli_options_next(&cursor, &row)) {
 		CHECK(row.heading != NULL);
 		for (size_t i = 0; i < cli_command_count; i++) {
 			if (!(row.commands & cli_commands[i].command))

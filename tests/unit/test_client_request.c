@@ -8,7 +8,7 @@
 
 #include "policy/policy_keys.h"
 #include "test.h"
-#include "wire/request.h"
+#include "door/wire/request.h"
 
 static const char *const argv[] = {"sh", "-c", "true", NULL};
 
@@ -74,7 +74,7 @@ static void test_the_engine_reads_what_is_written(void)
 	struct error error = {0};
 
 	CHECK_INT(client_request_run(&request, &command, &(struct client_run_request){0}, &failure), 0);
-	CHECK_INT(request_parse(REQUEST_RUN, request.json.data, request.json.len, &read, &error), 0);
+	CHECK_INT(wire_request_parse(REQUEST_RUN, request.json.data, request.json.len, &read, &error), 0);
 	CHECK_STRING(error.message, "");
 	CHECK_STRING(read.policy->string.bytes, "agent");
 	CHECK_STRING(read.cwd, "/some\xff/where");
@@ -84,8 +84,8 @@ static void test_the_engine_reads_what_is_written(void)
 	CHECK(!read.is_start_told);
 	CHECK_INT(read.rows, 7);
 	CHECK_INT(read.columns, 80);
-	CHECK_INT(request_descriptors(&read), request.fd_count);
-	request_done(&read);
+	CHECK_INT(wire_request_descriptors(&read), request.fd_count);
+	wire_request_done(&read);
 	client_request_done(&request);
 }
 

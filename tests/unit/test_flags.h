@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/options.h"
+#include "door/cli/options.h"
 
 #define FLAG_CHARACTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
@@ -17,7 +17,7 @@ static inline bool flag_is_known(const char *flag)
 	struct option_cursor cursor = {0};
 	struct option_row row;
 
-	while (options_next(&cursor, &row))
+	while (cli_options_next(&cursor, &row))
 		if (strcmp(row.flag, flag) == 0 ||
 		    (row.is_negatable && strncmp(flag, "no-", 3) == 0 && strcmp(row.flag, flag + 3) == 0))
 			return true;

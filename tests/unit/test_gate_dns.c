@@ -13,61 +13,61 @@
 static void test_a_question_is_read_and_answered(void)
 {
 	uint8_t query[DNS_MESSAGE_MAX], answer[DNS_MESSAGE_MAX * 2];
-	size_t len = dns_write_query(0x1234, "Www.Example.org", DNS_TYPE_A, query), answer_len;
+	size_t len = gate_dns_write_query(0x1234, "Www.Example.org", DNS_TYPE_A, query), answer_len;
 	struct dns_addresses addresses = {0};
 	struct dns_question question;
 	unsigned code = 9;
 
-	CHECK(dns_read_question(query, len, &question));
+	CHECK(gate_dns_read_question(query, len, &question));
 	CHECK_STRING(question.name, "www.example.org");
 	CHECK_INT(question.type, DNS_TYPE_A);
 	CHECK(question.has_edns);
-	answer_len = dns_write_answer(query, &question, 0, 0xc6120100U, NULL, answer);
-	CHECK(dns_read_answer(answer, answer_len, 0x1234, "www.example.org", DNS_TYPE_A, &addresses, &code));
+	answer_len = gate_dns_write_answer(query, &question, 0, 0xc6120100U, NULL, answer);
+	CHECK(gate_dns_read_answer(answer, answer_len, 0x1234, "www.example.org", DNS_TYPE_A, &addresses, &code));
 	CHECK_INT(code, 0);
 	CHECK_INT(addresses.count, 1);
 	CHECK(!memcmp(addresses.items[0].bytes, "\xc6\x12\x01\x00", 4));
-	answer_len = dns_write_answer(query, &question, DNS_NO_SUCH_NAME, 0, "use the mirror", answer);
+	answer_len = gate_dns_write_answer(query, &question, DNS_NO_SUCH_NAME, 0, "use the mirror", answer);
 	CHECK(memmem(answer, answer_len, "use the mirror", 14));
 	addresses.count = 0;
-	CHECK(dns_read_answer(answer, answer_len, 0x1234, "www.example.org", DNS_TYPE_A, &addresses, &code));
+	CHECK(gate_dns_read_answer(answer, answer_len, 0x1234, "www.example.org", DNS_TYPE_A, &addresses, &code));
 	CHECK(code == DNS_NO_SUCH_NAME && addresses.count == 0);
 }
 
 static void test_an_answer_to_another_question_is_not_taken(void)
 {
 	uint8_t query[DNS_MESSAGE_MAX], answer[DNS_MESSAGE_MAX * 2];
-	size_t len = dns_write_query(7, "a.test", DNS_TYPE_A, query);
+	size_t len = gate_dns_write_query(7, "a.test", DNS_TYPE_A, query);
 	struct dns_addresses addresses = {0};
 	struct dns_question question;
 	unsigned code;
 
-	CHECK(dns_read_question(query, len, &question));
-	len = dns_write_answer(query, &question, 0, 1, NULL, answer);
-	CHECK(!dns_read_answer(answer, len, 8, "a.test", DNS_TYPE_A, &addresses, &code));
-	CHECK(!dns_read_answer(answer, len, 7, "b.test", DNS_TYPE_A, &addresses, &code));
-	CHECK(!dns_read_answer(answer, len, 7, "a.test", DNS_TYPE_AAAA, &addresses, &code));
-	CHECK(!dns_read_answer(query, len, 7, "a.test", DNS_TYPE_A, &addresses, &code));
+	CHECK(gate_dns_read_question(query, len, &question));
+	len = gate_dns_write_answer(query, &question, 0, 1, NULL, answer);
+	CHECK(!gate_dns_read_answer(answer, len, 8, "a.test", DNS_TYPE_A, &addresses, &code));
+	CHECK(!gate_dns_read_answer(answer, len, 7, "b.test", DNS_TYPE_A, &addresses, &code));
+	CHECK(!gate_dns_read_answer(answer, len, 7, "a.test", DNS_TYPE_AAAA, &addresses, &code));
+	CHECK(!gate_dns_read_answer(query, len, 7, "a.test", DNS_TYPE_A, &addresses, &code));
 	for (size_t cut = 0; cut < 24; cut++)
-		CHECK(!dns_read_answer(answer, cut, 7, "a.test", DNS_TYPE_A, &addresses, &code));
+		CHECK(!gate_dns_read_answer(answer, cut, 7, "a.test", DNS_TYPE_A, &addresses, &code));
 	CHECK_INT(addresses.count, 0);
 }
 
 static void test_what_is_no_question_is_dropped(void)
 {
 	uint8_t query[DNS_MESSAGE_MAX];
-	size_t len = dns_write_query(7, "a.test", DNS_TYPE_A, query);
+	size_t len = gate_dns_write_query(7, "a.test", DNS_TYPE_A, query);
 	struct dns_question question;
 
 	for (size_t cut = 0; cut + 11 < len; cut++)
-		CHECK(!dns_read_question(query, cut, &question));
+		CHECK(!gate_dns_read_question(query, cut, &question));
 	query[12] = 0xc0; /* a pointer */
-	CHECK(!dns_read_question(query, len, &question));
+	CHECK(!gate_dns_read_question(query, len, &question));
 	query[12] = 63;
-	CHECK(!dns_read_question(query, len, &question));
+	CHECK(!gate_dns_read_question(query, len, &question));
 	query[12] = 1;
 	query[2] |= 0x80;
-	CHECK(!dns_read_question(query, len, &question));
+	CHECK(!gate_dns_read_question(query, len, &question));
 }
 
 /* Such a name must not be taken for another: "a.b" as one label is not "a" in "b". */
@@ -77,9 +77,9 @@ static void test_odd_names_are_nobodys(void)
 	static const uint8_t space[] = "\0\7\1\0\0\1\0\0\0\0\0\0\3a b\0\0\1\0\1";
 	struct dns_question question;
 
-	CHECK(dns_read_question(dot, sizeof(dot) - 1, &question));
+	CHECK(gate_dns_read_question(dot, sizeof(dot) - 1, &question));
 	CHECK_STRING(question.name, "");
-	CHECK(dns_read_question(space, sizeof(space) - 1, &question));
+	CHECK(gate_dns_read_question(space, sizeof(space) - 1, &question));
 	CHECK_STRING(question.name, "");
 }
 
@@ -89,7 +89,7 @@ static enum address_kind kind_of(const char *text)
 	bool is_ipv6 = strchr(text, ':');
 
 	CHECK_INT(inet_pton(is_ipv6 ? AF_INET6 : AF_INET, text, bytes), 1);
-	return address_place(is_ipv6, bytes).kind;
+	return policy_address_place(is_ipv6, bytes).kind;
 }
 
 static void test_addresses_that_are_not_the_internets(void)
@@ -140,9 +140,9 @@ static bool may_dial(const char *const *texts, const char *address, uint16_t por
 	for (; *texts; texts++)
 		CHECK_INT(net_rule_parse(*texts, list_add(&rules), &refusal), 0);
 	CHECK_INT(inet_pton(is_ipv6 ? AF_INET6 : AF_INET, address, bytes), 1);
-	may = address_may_be_dialled(net_decide_address(&rules, is_ipv6, bytes, port),
-				     (struct address_permit){rules.items[0].kind, rules.items[0].may_be_private},
-				     is_ipv6, bytes, is_own);
+	may = policy_address_may_be_dialled(net_decide_address(&rules, is_ipv6, bytes, port),
+					    (struct address_permit){rules.items[0].kind, rules.items[0].may_be_private},
+					    is_ipv6, bytes, is_own);
 	free(rules.items);
 	return may;
 }
@@ -175,21 +175,21 @@ static void test_files_of_the_host_are_read(void)
 	struct resolver resolver = {0};
 	struct resolver_servers servers;
 
-	resolver_read_hosts(&resolver,
-			    "# x\n127.0.0.1 localhost\n10.0.0.1\tA.test b.test # c.test\nbad d.test\n::1 e.test");
+	gate_resolver_read_hosts(&resolver,
+				 "# x\n127.0.0.1 localhost\n10.0.0.1\tA.test b.test # c.test\nbad d.test\n::1 e.test");
 	CHECK_INT(resolver.hosts.count, 4);
 	CHECK_STRING(resolver.hosts.items[1].name, "a.test");
 	CHECK_STRING(resolver.hosts.items[2].name, "b.test");
 	CHECK(resolver.hosts.items[3].address.is_ipv6);
-	resolver_read_configuration("search x\nnameserver 10.0.0.53\n;nameserver 1.1.1.1\nnameserver ::1\n"
-				    "nameserver bad\nnameserver 1.2.3.4\nnameserver 5.6.7.8\n",
-				    &servers);
+	gate_resolver_read_configuration("search x\nnameserver 10.0.0.53\n;nameserver 1.1.1.1\nnameserver ::1\n"
+					 "nameserver bad\nnameserver 1.2.3.4\nnameserver 5.6.7.8\n",
+					 &servers);
 	CHECK_INT(servers.count, 3);
 	CHECK_INT(servers.items[1].any.sa_family, AF_INET6);
 	/* Again: what they said before does not count. */
-	resolver_read_configuration("", &servers);
+	gate_resolver_read_configuration("", &servers);
 	CHECK_INT(servers.count, 1);
-	resolver_read_hosts(&resolver, "10.0.0.2 f.test\n");
+	gate_resolver_read_hosts(&resolver, "10.0.0.2 f.test\n");
 	CHECK_INT(resolver.hosts.count, 1);
 	free(resolver.hosts.items);
 }

@@ -63,14 +63,14 @@ static void make_hello(struct text *out, const char *first, const char *second, 
 
 static enum sniff sniff(const struct text *text, struct sniffed *said)
 {
-	return sniff_first_bytes((const uint8_t *)text->data, text->len, said);
+	return gate_sniff_first_bytes((const uint8_t *)text->data, text->len, said);
 }
 
 static void check_bytes(const char *bytes, size_t len, enum sniff expected, const char *name)
 {
 	struct sniffed said;
 
-	CHECK_INT(sniff_first_bytes((const uint8_t *)bytes, len, &said), expected);
+	CHECK_INT(gate_sniff_first_bytes((const uint8_t *)bytes, len, &said), expected);
 	if (name)
 		CHECK_STRING(said.name, name);
 }
@@ -91,7 +91,7 @@ static void test_a_server_name_is_found_however_it_is_cut(void)
 		CHECK_STRING(said.name, "good.test");
 		/* Byte by byte: never an answer before all is there. */
 		for (size_t len = 0; len < hello.len; len++)
-			CHECK_INT(sniff_first_bytes((const uint8_t *)hello.data, len, &said), SNIFF_MORE);
+			CHECK_INT(gate_sniff_first_bytes((const uint8_t *)hello.data, len, &said), SNIFF_MORE);
 	}
 }
 
@@ -158,24 +158,24 @@ static void test_a_second_hello_is_told_from_a_first(void)
 	struct sniffed said;
 
 	for (size_t len = 0; len < sizeof(retry); len++)
-		CHECK_INT(sniff_retry(retry, len), SNIFF_MORE);
-	CHECK_INT(sniff_retry(retry, sizeof(retry)), SNIFF_FOUND);
+		CHECK_INT(gate_sniff_retry(retry, len), SNIFF_MORE);
+	CHECK_INT(gate_sniff_retry(retry, sizeof(retry)), SNIFF_FOUND);
 	for (size_t at = 11; at < sizeof(retry); at++) {
 		memcpy(answer, retry, sizeof(retry));
 		answer[at] ^= 1;
-		CHECK_INT(sniff_retry(answer, sizeof(answer)), SNIFF_NONE);
+		CHECK_INT(gate_sniff_retry(answer, sizeof(answer)), SNIFF_NONE);
 	}
-	CHECK_INT(sniff_retry((const uint8_t *)"\x15\x03\x03\0\x02\x02\x28", 7), SNIFF_NONE);
-	CHECK_INT(sniff_retry((const uint8_t *)"HTTP", 4), SNIFF_NONE);
+	CHECK_INT(gate_sniff_retry((const uint8_t *)"\x15\x03\x03\0\x02\x02\x28", 7), SNIFF_NONE);
+	CHECK_INT(gate_sniff_retry((const uint8_t *)"HTTP", 4), SNIFF_NONE);
 	make_hello(&hello, "good.test", NULL, 7);
 	text_append(&text, before, sizeof(before) - 1);
 	text_append(&text, hello.data, hello.len);
 	for (size_t len = 0; len < text.len; len++)
-		CHECK_INT(sniff_second_hello((const uint8_t *)text.data, len, &said), SNIFF_MORE);
-	CHECK_INT(sniff_second_hello((const uint8_t *)text.data, text.len, &said), SNIFF_FOUND);
+		CHECK_INT(gate_sniff_second_hello((const uint8_t *)text.data, len, &said), SNIFF_MORE);
+	CHECK_INT(gate_sniff_second_hello((const uint8_t *)text.data, text.len, &said), SNIFF_FOUND);
 	CHECK_STRING(said.name, "good.test");
-	CHECK_INT(sniff_second_hello((const uint8_t *)"\x15\x03\x03\0\x02\x01\x5a", 7, &said), SNIFF_BAD);
-	CHECK_INT(sniff_second_hello((const uint8_t *)"\x17\x03\x03\xff\xff", 5, &said), SNIFF_BAD);
+	CHECK_INT(gate_sniff_second_hello((const uint8_t *)"\x15\x03\x03\0\x02\x01\x5a", 7, &said), SNIFF_BAD);
+	CHECK_INT(gate_sniff_second_hello((const uint8_t *)"\x17\x03\x03\xff\xff", 5, &said), SNIFF_BAD);
 }
 
 static void test_host_is_found(void)
@@ -193,7 +193,7 @@ static void test_port_of_the_host_is_read(void)
 	static const char request[] = "GET / HTTP/1.1\r\nHost: good.test:8080\r\n\r\n";
 	struct sniffed said;
 
-	CHECK_INT(sniff_first_bytes((const uint8_t *)request, strlen(request), &said), SNIFF_FOUND);
+	CHECK_INT(gate_sniff_first_bytes((const uint8_t *)request, strlen(request), &said), SNIFF_FOUND);
 	CHECK_INT(said.port, 8080);
 }
 

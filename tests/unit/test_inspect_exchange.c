@@ -2,11 +2,11 @@
 /*
  * tests/unit/test_inspect_exchange.c - HTTP/1.1 over one inspected connection, and what becomes of it behind an upgrade
  */
-#include "inspect/inspect_websocket.h"
+#include "gate/inspect/inspect_websocket.h"
 
 #include <errno.h>
 
-#include "inspect/inspect_frames.h"
+#include "gate/inspect/inspect_frames.h"
 
 #include "inspect_world.h"
 #include "test.h"
@@ -22,14 +22,14 @@
 static void jar_says(const char *text)
 {
 	text_append_string(&world.inspection.client.in, text);
-	while (!world.inspection.is_closing && http1_protocol.work(&world.inspection) > 0)
+	while (!world.inspection.is_closing && inspect_http1_protocol.work(&world.inspection) > 0)
 		continue;
 }
 
 static void host_says(const char *text)
 {
 	text_append_string(&world.inspection.server.in, text);
-	while (!world.inspection.is_closing && http1_protocol.work(&world.inspection) > 0)
+	while (!world.inspection.is_closing && inspect_http1_protocol.work(&world.inspection) > 0)
 		continue;
 }
 
@@ -45,7 +45,7 @@ static const char *host_has(void)
 
 static void begin(bool has_secret)
 {
-	world_begin(&http1_protocol, has_secret);
+	world_begin(&inspect_http1_protocol, has_secret);
 }
 
 static void test_a_websocket_passes(void)
@@ -225,7 +225,7 @@ static void test_odd_frames_do_not_pass_where_there_is_a_secret(void)
 		jar_says(UPGRADE "\r\n");
 		host_says(ACCEPTED "\r\n");
 		text_append_string(&world.inspection.server.in, bad[i]);
-		CHECK_INT(http1_protocol.work(&world.inspection), -EPIPE);
+		CHECK_INT(inspect_http1_protocol.work(&world.inspection), -EPIPE);
 		CHECK_INT(world_denials("a frame of a WebSocket"), 1);
 		world_end();
 	}
@@ -257,15 +257,17 @@ static void test_frames_keep_their_message(void)
 					text_append_char(&in, "xyz"[k % 3]);
 			}
 			for (size_t at = 0; at < in.len; at += step)
-				CHECK(frames_hide(&frames, &secrets,
-						  (struct http_slice){in.data + at, MIN_OF(step, in.len - at)}, &out));
-			CHECK(!frames.is_in_frame && !frames.is_in_message && !secret_search_tail(&frames.search));
+				CHECK(inspect_frames_hide(&frames, &secrets,
+							  (struct http_slice){in.data + at, MIN_OF(step, in.len - at)},
+							  &out));
+			CHECK(!frames.is_in_frame && !frames.is_in_message &&
+			      !inspect_secret_search_tail(&frames.search));
 			/* Without secrets nothing waits, so the frames are taken as they are. */
-			CHECK(frames_hide(&again, &none, (struct http_slice){out.data, out.len}, &plain));
+			CHECK(inspect_frames_hide(&again, &none, (struct http_slice){out.data, out.len}, &plain));
 			CHECK(!again.is_in_frame && !again.is_in_message && plain.len == out.len);
 			CHECK_INT(out.data[0], 0x02);
-			frames_done(&frames);
-			frames_done(&again);
+			inspect_frames_done(&frames);
+			inspect_frames_done(&again);
 		}
 }
 

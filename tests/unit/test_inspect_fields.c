@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_inspect_fields.c - one block of headers of HTTP/2: what is a request, an answer, trailers, and what is none
  */
-#include "inspect/inspect_fields.h"
+#include "gate/inspect/inspect_fields.h"
 
 #include <errno.h>
 
@@ -14,10 +14,10 @@ static struct http_head head;
 /* Names and values. */
 static void take(const char *const *words)
 {
-	fields_clear(&fields);
+	inspect_fields_clear(&fields);
 	for (; words[0]; words += 2)
-		fields_add(&fields, (struct http_slice){words[0], strlen(words[0])},
-			   (struct http_slice){words[1], strlen(words[1])});
+		inspect_fields_add(&fields, (struct http_slice){words[0], strlen(words[0])},
+				   (struct http_slice){words[1], strlen(words[1])});
 }
 
 #define TAKE(...) take((const char *const[]){__VA_ARGS__, NULL})
@@ -26,7 +26,7 @@ static void take(const char *const *words)
 
 static void check_request(const char *why)
 {
-	int rc = fields_read_request(&fields, &head);
+	int rc = inspect_fields_read_request(&fields, &head);
 
 	if (why && (rc != -EINVAL || !strstr(head.why, why)))
 		printf("not '%s' but '%s'\n", why, head.why ? head.why : "nothing");
@@ -116,18 +116,18 @@ static void test_answers_and_trailers(void)
 	};
 
 	TAKE(":status", "404", "x", "");
-	CHECK_INT(fields_read_answer(&fields, &head), 0);
+	CHECK_INT(inspect_fields_read_answer(&fields, &head), 0);
 	CHECK(head.status == 404 && head.header_count == 1 && !head.headers[0].value.len);
 	for (size_t i = 0; i < ARRAY_LEN(bad_answers); i++) {
 		take(bad_answers[i]);
-		CHECK_INT(fields_read_answer(&fields, &head), -EINVAL);
+		CHECK_INT(inspect_fields_read_answer(&fields, &head), -EINVAL);
 	}
 	TAKE("grpc-status", "0");
-	CHECK_INT(fields_read_trailers(&fields, &head), 0);
+	CHECK_INT(inspect_fields_read_trailers(&fields, &head), 0);
 	TAKE("grpc-status", "0", ":status", "200");
-	CHECK_INT(fields_read_trailers(&fields, &head), -EINVAL);
+	CHECK_INT(inspect_fields_read_trailers(&fields, &head), -EINVAL);
 	TAKE(":status", "200");
-	CHECK_INT(fields_read_trailers(&fields, &head), -EINVAL);
+	CHECK_INT(inspect_fields_read_trailers(&fields, &head), -EINVAL);
 }
 
 static void test_a_block_has_an_end(void)
@@ -137,18 +137,18 @@ static void test_a_block_has_an_end(void)
 	memset(long_value, 'a', sizeof(long_value) - 1);
 	TAKE(P, A, "x", long_value, "x", long_value, "x", long_value);
 	check_request(NULL);
-	fields_add(&fields, (struct http_slice){"x", 1}, (struct http_slice){long_value, 19999});
+	inspect_fields_add(&fields, (struct http_slice){"x", 1}, (struct http_slice){long_value, 19999});
 	check_request("64 KiB");
 	CHECK(fields.bytes.len < HTTP_HEAD_MAX);
 	/* What came too late is counted, and not kept. */
 	for (int i = 0; i < 100; i++)
-		fields_add(&fields, (struct http_slice){"x", 1}, (struct http_slice){long_value, 19999});
+		inspect_fields_add(&fields, (struct http_slice){"x", 1}, (struct http_slice){long_value, 19999});
 	CHECK(fields.bytes.len < HTTP_HEAD_MAX && fields.seen_bytes > 2000000);
 	TAKE(P, A);
 	for (int i = 0; i <= HTTP_HEADERS_MAX; i++)
-		fields_add(&fields, (struct http_slice){"x", 1}, (struct http_slice){"", 0});
+		inspect_fields_add(&fields, (struct http_slice){"x", 1}, (struct http_slice){"", 0});
 	check_request("too many");
-	fields_done(&fields);
+	inspect_fields_done(&fields);
 }
 
 static const struct test tests[] = {

@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_inspect_http2.c - a client and a server of nghttp2, and a gate between them
  */
-#include "inspect/inspect_http2.h"
+#include "gate/inspect/inspect_http2.h"
 
 #include "inspect_world.h"
 #include "test.h"
@@ -245,7 +245,7 @@ static void go(void)
 	bool has_moved = true;
 
 	for (int i = 0; i < 100000 && has_moved; i++) {
-		int rc = world.inspection.is_closing ? 0 : http2_protocol.work(&world.inspection);
+		int rc = world.inspection.is_closing ? 0 : inspect_http2_protocol.work(&world.inspection);
 
 		CHECK(rc >= 0);
 		measure();
@@ -261,7 +261,7 @@ static void begin_with(bool has_secret, uint32_t streams, uint32_t window)
 	script = (struct script){{NULL}};
 	is_silent = false;
 	most_waited = 0;
-	world_begin(&http2_protocol, has_secret);
+	world_begin(&inspect_http2_protocol, has_secret);
 	begin_peer(&server, true, streams, 65535);
 	begin_peer(&client, false, 0, window);
 	go();
@@ -596,9 +596,9 @@ static void test_floods_end_the_connection(void)
 		send_frame(NGHTTP2_PING, 0, 0, "12345678", 8);
 		/* Nobody reads what comes back. */
 		if (i % 100 == 0)
-			http2_protocol.work(&world.inspection);
+			inspect_http2_protocol.work(&world.inspection);
 	}
-	CHECK(stream_waiting(&world.inspection.client) < STREAM_OUT_MAX + 65536);
+	CHECK(inspect_stream_waiting(&world.inspection.client) < STREAM_OUT_MAX + 65536);
 	end();
 }
 
@@ -812,7 +812,7 @@ static void test_messages_of_grpc_are_found(void)
 
 		while (at < sizeof(text) - 1) {
 			struct http_slice part = {text + at, MIN_OF(step, sizeof(text) - 1 - at)};
-			bool is_end = grpc_cut(&grpc, &part);
+			bool is_end = inspect_grpc_cut(&grpc, &part);
 
 			CHECK(part.len > 0);
 			at += part.len;
@@ -825,7 +825,7 @@ static void test_messages_of_grpc_are_found(void)
 		struct grpc grpc = {.is_on = i};
 		struct http_slice part = {i ? "\1\0\0\0\1x" : text, 6};
 
-		CHECK(!grpc_cut(&grpc, &part) && !grpc.is_on);
+		CHECK(!inspect_grpc_cut(&grpc, &part) && !grpc.is_on);
 		CHECK_INT(part.len, 6);
 	}
 }
@@ -892,12 +892,12 @@ static void test_a_host_that_cannot_be_trusted(void)
 {
 	begin(false);
 	end();
-	world_begin(&http2_protocol, false);
+	world_begin(&inspect_http2_protocol, false);
 	world_end();
-	world_begin(&http2_protocol, false);
-	http2_protocol.end(&world.inspection);
+	world_begin(&inspect_http2_protocol, false);
+	inspect_http2_protocol.end(&world.inspection);
 	snprintf(world.inspection.failure, sizeof(world.inspection.failure), "no secure connection");
-	CHECK(http2_protocol.begin(&world.inspection));
+	CHECK(inspect_http2_protocol.begin(&world.inspection));
 	begin_peer(&server, true, 100, 65535);
 	begin_peer(&client, false, 0, 65535);
 	check_status(asked(ASK("GET", "/")), "502", "no secure connection");

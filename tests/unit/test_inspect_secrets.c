@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_inspect_secrets.c - entries of `secrets`, where a placeholder may stand, and what must not come back
  */
-#include "inspect/inspect_secrets.h"
+#include "gate/inspect/inspect_secrets.h"
 
 #include "test.h"
 
@@ -74,7 +74,7 @@ static void read_two(struct secrets *secrets)
 	struct error error = {0};
 
 	CHECK_INT(json_parse(&input, &list, &error), 0);
-	CHECK(secrets_read(secrets, &list));
+	CHECK(inspect_secrets_read(secrets, &list));
 	CHECK_INT(secrets->count, 2);
 	/* Nothing is left of the value. */
 	CHECK_INT(json_find(&list.list.items[0], "value")->value.string.bytes[0], 0);
@@ -85,8 +85,8 @@ static enum secret_use look(const struct secrets *secrets, const char *host, boo
 {
 	const struct secret *found;
 
-	return secrets_look(secrets, host, is_safe, (struct http_slice){header, strlen(header)},
-			    (struct http_slice){value, strlen(value)}, &found);
+	return inspect_secrets_look(secrets, host, is_safe, (struct http_slice){header, strlen(header)},
+				    (struct http_slice){value, strlen(value)}, &found);
 }
 
 static void test_a_placeholder_stands_in_one_header_of_one_host(void)
@@ -105,9 +105,9 @@ static void test_a_placeholder_stands_in_one_header_of_one_host(void)
 	CHECK_INT(look(&secrets, "a.test", true, "Authorization", key2), SECRET_MISPLACED);
 	CHECK_INT(look(&secrets, "a.test", true, "Authorization", "belljar-placeholder-for-KEY3"), SECRET_NONE);
 	CHECK_INT(look(&secrets, "a.test", true, "Authorization", "abcabcabd"), SECRET_NONE);
-	secret_write_header(&secrets.items[0], &out);
+	inspect_secret_write_header(&secrets.items[0], &out);
 	CHECK_STRING(text_string(&out), "Authorization: Bearer abcabcabd!\r\n");
-	secrets_done(&secrets);
+	inspect_secrets_done(&secrets);
 }
 
 static struct http_slice piece_of(const char *bytes, size_t len)
@@ -131,17 +131,18 @@ static void test_values_do_not_come_back(void)
 
 		for (size_t at = 0; at < strlen(text); at += step) {
 			size_t len = MIN_OF(step, strlen(text) - at);
-			struct http_slice ready = secrets_search(&secrets, &search, piece_of(text + at, len),
-								 at + len == strlen(text) ? SEARCH_END : SEARCH_BODY);
+			struct http_slice ready =
+				inspect_secrets_search(&secrets, &search, piece_of(text + at, len),
+						       at + len == strlen(text) ? SEARCH_END : SEARCH_BODY);
 
-			CHECK(secret_search_tail(&search) <= secrets_tail(&secrets));
+			CHECK(inspect_secret_search_tail(&search) <= inspect_secrets_tail(&secrets));
 			text_append(&out, ready.bytes, ready.len);
 		}
-		CHECK_INT(secret_search_tail(&search), 0);
+		CHECK_INT(inspect_secret_search_tail(&search), 0);
 		CHECK_STRING(text_string(&out), expected);
-		secret_search_done(&search);
+		inspect_secret_search_done(&search);
 	}
-	secrets_done(&secrets);
+	inspect_secrets_done(&secrets);
 }
 
 /* Where a value can begin within itself, no byte of either is left. */
@@ -159,14 +160,15 @@ static void test_values_that_overlap_are_covered_whole(void)
 
 		for (size_t at = 0; at < strlen(text); at += step) {
 			size_t len = MIN_OF(step, strlen(text) - at);
-			struct http_slice ready = secrets_search(&secrets, &search, piece_of(text + at, len),
-								 at + len == strlen(text) ? SEARCH_END : SEARCH_BODY);
+			struct http_slice ready =
+				inspect_secrets_search(&secrets, &search, piece_of(text + at, len),
+						       at + len == strlen(text) ? SEARCH_END : SEARCH_BODY);
 
 			text_append(&out, ready.bytes, ready.len);
 		}
 		CHECK_STRING(text_string(&out), expected);
-		secret_search_done(&search);
-		CHECK(secrets_hide(&secrets, whole, strlen(whole)));
+		inspect_secret_search_done(&search);
+		CHECK(inspect_secrets_hide(&secrets, whole, strlen(whole)));
 		CHECK_STRING(whole, expected);
 	}
 }
@@ -177,8 +179,9 @@ static void trace(const struct secrets *secrets, const char *text, enum secret_s
 	struct secret_search search = {0};
 
 	for (; *text; text++)
-		text_append_char(out, (char)('0' + secrets_search(secrets, &search, piece_of(text, 1), end).len));
-	secret_search_done(&search);
+		text_append_char(out,
+				 (char)('0' + inspect_secrets_search(secrets, &search, piece_of(text, 1), end).len));
+	inspect_secret_search_done(&search);
 }
 
 /* A jar that has a host echo its guesses learns nothing from when they come back. */
@@ -189,7 +192,7 @@ static void test_what_waits_does_not_depend_on_the_value(void)
 	struct secrets secrets;
 
 	read_two(&secrets);
-	CHECK_INT(secrets_tail(&secrets), 63);
+	CHECK_INT(inspect_secrets_tail(&secrets), 63);
 	for (enum secret_search_end end = SEARCH_BODY; end <= SEARCH_MESSAGE; end++) {
 		AUTO_TEXT expected = {0};
 
@@ -202,7 +205,7 @@ static void test_what_waits_does_not_depend_on_the_value(void)
 				CHECK_STRING(text_string(&traced), text_string(&expected));
 		}
 	}
-	secrets_done(&secrets);
+	inspect_secrets_done(&secrets);
 }
 
 static void test_a_line_does_not_wait(void)
@@ -212,16 +215,16 @@ static void test_a_line_does_not_wait(void)
 	struct http_slice ready;
 
 	read_two(&secrets);
-	ready = secrets_search(&secrets, &search, piece_of("data: abc\n\nabc", 14), SEARCH_BODY);
+	ready = inspect_secrets_search(&secrets, &search, piece_of("data: abc\n\nabc", 14), SEARCH_BODY);
 	CHECK_INT(ready.len, 11);
-	ready = secrets_search(&secrets, &search, piece_of("abcabd\n", 7), SEARCH_BODY);
+	ready = inspect_secrets_search(&secrets, &search, piece_of("abcabd\n", 7), SEARCH_BODY);
 	CHECK_INT(ready.len, 10);
 	CHECK(!memcmp(ready.bytes, "*********\n", 10));
 	/* In a message with a length of its own a line is nothing. */
-	ready = secrets_search(&secrets, &search, piece_of("data: abc\n\nabc", 14), SEARCH_MESSAGE);
+	ready = inspect_secrets_search(&secrets, &search, piece_of("data: abc\n\nabc", 14), SEARCH_MESSAGE);
 	CHECK_INT(ready.len, 0);
-	secret_search_done(&search);
-	secrets_done(&secrets);
+	inspect_secret_search_done(&search);
+	inspect_secrets_done(&secrets);
 }
 
 static const struct test tests[] = {

@@ -6,8 +6,8 @@
  * shown by itself, and nothing is freed twice.
  */
 #include "imagined_plan.h"
-#include "ledger/ledger.h"
-#include "ledger/ledger_look.h"
+#include "engine/ledger/ledger.h"
+#include "helper/ledger_look.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -75,7 +75,7 @@ static void begin(struct case_data *data)
 
 static void end(struct case_data *data)
 {
-	denials_done(&data->denials);
+	ledger_denials_done(&data->denials);
 	imagined_plan_done(&data->made);
 }
 
@@ -88,14 +88,14 @@ static void refuse(struct case_data *data, const char *path, enum plan_access ac
 	CHECK(added);
 	plan_explain_path(&data->made.plan, &data->looker, path, access, &explanation);
 	*added = (struct denial){.kind = DENIAL_FILE, .count = 1, .last_ns = data->denials.count};
-	added->path = ledger_path(
+	added->path = helper_ledger_path(
 		access, (const char *const[]){path, text_string(&explanation.why), text_string(&explanation.flag),
 					      text_string(&explanation.policy), text_string(&explanation.warning)});
 }
 
 static void group(struct case_data *data)
 {
-	ledger_group(&data->made.plan, &data->looker, &data->denials);
+	helper_ledger_group(&data->made.plan, &data->looker, &data->denials);
 }
 
 static void check(const struct case_data *data, size_t number, const char *path, const char *flag, uint64_t count)
@@ -168,7 +168,7 @@ static void test_writing_that_has_no_cure_stands_for_nothing(void)
 	refuse(&data, "/home/u/data/a", PLAN_WRITE);
 	free(data.denials.items[1].path);
 	data.denials.items[1].path =
-		ledger_path(PLAN_WRITE, (const char *const[]){"/home/u/data/a", "why", "", "", "a warning"});
+		helper_ledger_path(PLAN_WRITE, (const char *const[]){"/home/u/data/a", "why", "", "", "a warning"});
 	group(&data);
 	CHECK_INT(data.denials.count, 2);
 	end(&data);

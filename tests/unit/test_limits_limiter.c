@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "limits/limiter.h"
+#include "engine/limits/limiter.h"
 #include "test.h"
 
 #define MIB (1ULL << 20)
@@ -99,7 +99,7 @@ static struct cgroup_reading reading_of(int version)
 	struct cgroup cgroup = {.version = version, .fds = {fd, fd, fd}, .notice_fd = -1};
 	struct cgroup_reading reading;
 
-	cgroup_read(&cgroup, &reading);
+	limits_cgroup_read(&cgroup, &reading);
 	close(fd);
 	return reading;
 }

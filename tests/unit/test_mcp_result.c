@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "mcp/mcp_server.h"
+#include "door/mcp/mcp_server.h"
 #include "test.h"
 
 /* The content that is sent, parsed. */

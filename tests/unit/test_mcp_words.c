@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "mcp/mcp_server.h"
+#include "door/mcp/mcp_server.h"
 #include "test.h"
 
 static void test_a_short_text_stays_as_it_is(void)

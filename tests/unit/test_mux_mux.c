@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_mux_mux.c - who waits for whom on a shared stream: bounds, turns and credit, with a server that is played here
  */
-#include "mux/mux.h"
+#include "door/serve/mux/mux.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 #include "base/json_write.h"
 #include "test.h"
-#include "wire/wire.h"
+#include "door/wire/wire.h"
 
 #define CHANNELS 64
 

@@ -5,7 +5,7 @@
 #ifndef BELLJAR_TESTS_UNIT_TEST_OPTIONS_H
 #define BELLJAR_TESTS_UNIT_TEST_OPTIONS_H
 
-#include "cli/options.h"
+#include "door/cli/options.h"
 #include "test.h"
 
 #define WORDS_MAX 32
@@ -22,7 +22,7 @@ struct parsed {
 
 static inline void parsed_done(struct parsed *parsed)
 {
-	options_done(&parsed->options);
+	cli_options_done(&parsed->options);
 }
 
 static inline void parse_words(struct parsed *parsed, enum cli_command command, const char *const *words)
@@ -33,7 +33,7 @@ static inline void parse_words(struct parsed *parsed, enum cli_command command, 
 		parsed->words[count] = (char *)words[count];
 		count++;
 	}
-	parsed->rc = options_parse(command, count, parsed->words, &test_context, &parsed->options, &parsed->error);
+	parsed->rc = cli_options_parse(command, count, parsed->words, &test_context, &parsed->options, &parsed->error);
 }
 
 #define PARSE(command, ...)                                                                                            \

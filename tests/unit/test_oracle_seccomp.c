@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "bpf_simulator.h"
-#include "plan/seccomp_compile.h"
+#include "plan/seccomp/seccomp_compile.h"
 #include "test.h"
 
 #define NUMBER_END 600

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "answer/answer.h"
-#include "plan/seccomp_rules.h"
+#include "inside/answer/answer.h"
+#include "plan/seccomp/seccomp_rules.h"
 #include "test.h"
 
 static void test_every_call_that_is_asked_for_has_an_answer(void)

@@ -12,8 +12,8 @@
 
 #include "bpf_simulator.h"
 #include "imagined_plan.h"
-#include "sys/calls.h"
-#include "plan/syscall_numbers.h"
+#include "base/sys/calls.h"
+#include "plan/seccomp/syscall_numbers.h"
 
 static char *no_environment[] = {NULL};
 static const char *const files[] = {"/usr/bin/", "/home/u/a/b/c/", "/home/u/link -> a/b", NULL};

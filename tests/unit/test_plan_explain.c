@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_plan_explain.c - what a plan allows, by which rule, and the smallest change
  */
-#include "plan/plan_explain.h"
+#include "plan/explain/plan_explain.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -14,7 +14,7 @@
 
 #include "imagined_host.h"
 #include "plan/plan.h"
-#include "plan/seccomp_compile.h"
+#include "plan/seccomp/seccomp_compile.h"
 #include "plan_lines.h"
 #include "policy/policy_build.h"
 
@@ -256,7 +256,7 @@ static void golden_done(struct golden *golden)
 {
 	json_value_done(&golden->document);
 	json_value_done(&golden->base);
-	host_done(&golden->host);
+	survey_done(&golden->host);
 	policy_done(&golden->policy);
 	free(golden->current_directory);
 	free(golden->unfit);

@@ -21,8 +21,9 @@
 #include <unistd.h>
 
 #include "bpf_simulator.h"
-#include "jar/jar_plan.h"
-#include "plan/seccomp_compile.h"
+#include "inside/jar_plan.h"
+#include "inside/build/build.h"
+#include "plan/seccomp/seccomp_compile.h"
 #include "test.h"
 
 #define MINDER 4711
@@ -777,9 +778,9 @@ static void test_pids_are_put_in_later(void)
 	profile.protected_pids[1] = JAR_PID_PLACEHOLDER(1);
 	compile(&planned, &profile, SECCOMP_ARCH_X86_64);
 	filter = (struct jar_filter){planned.program, planned.len};
-	CHECK(jar_set_filter_pid(&filter, 0, MINDER) >= 3);
-	CHECK(jar_set_filter_pid(&filter, 1, ENGINE) >= 3);
-	CHECK_INT(jar_set_filter_pid(&filter, 1, ENGINE), 0);
+	CHECK(build_set_filter_pid(&filter, 0, MINDER) >= 3);
+	CHECK(build_set_filter_pid(&filter, 1, ENGINE) >= 3);
+	CHECK_INT(build_set_filter_pid(&filter, 1, ENGINE), 0);
 	CHECK_INT(planned.len, direct.len);
 	CHECK(!memcmp(planned.program, direct.program, direct.len * sizeof(direct.program[0])));
 }

@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_plan_told.c - a filter that tells refuses exactly what one refuses that does not
  */
-#include "plan/seccomp_compile.h"
+#include "plan/seccomp/seccomp_compile.h"
 
 #include <linux/audit.h>
 #include <stdlib.h>

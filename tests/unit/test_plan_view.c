@@ -13,7 +13,7 @@
 #include "imagined_host.h"
 #include "plan/plan.h"
 #include "policy/policy_build.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 
 #define ROUNDS 4000
 #define LANDLOCK_MAKE_FILE (1ULL << 8)
@@ -383,7 +383,7 @@ static bool round_holds(bool has_mounts, const struct imagined_files *files, int
 	if (test_failed_checks != failed_before)
 		printf("with:%s\n", text_string(&words));
 	string_list_done(&argv);
-	host_done(&host);
+	survey_done(&host);
 	return test_failed_checks == failed_before;
 }
 

@@ -14,8 +14,8 @@ static void check_form(const char *text, const char *expected)
 	struct publish entry = {0};
 	AUTO_TEXT form = {0};
 
-	CHECK(publish_parse(text, &entry) == NULL);
-	publish_format(&entry, &form);
+	CHECK(policy_publish_parse(text, &entry) == NULL);
+	policy_publish_format(&entry, &form);
 	CHECK_STRING(text_string(&form), expected);
 }
 
@@ -40,7 +40,7 @@ static void test_what_is_no_entry(void)
 	struct publish entry;
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		const char *why = publish_parse(texts[i], &entry);
+		const char *why = policy_publish_parse(texts[i], &entry);
 
 		CHECK(why != NULL);
 		CHECK(why && strstr(why, "HOSTPORT:PORT") != NULL);
@@ -51,16 +51,17 @@ static void test_low_ports_cannot_be_listened_on(void)
 {
 	struct publish entry;
 
-	CHECK_STRING(publish_parse("1023", &entry), "nothing in a jar may listen on a port below 1024");
-	CHECK_STRING(publish_parse("8080:80", &entry), "nothing in a jar may listen on a port below 1024");
-	CHECK_STRING(publish_parse("0", &entry), "nothing in a jar may listen on a port below 1024");
+	CHECK_STRING(policy_publish_parse("1023", &entry), "nothing in a jar may listen on a port below 1024");
+	CHECK_STRING(policy_publish_parse("8080:80", &entry), "nothing in a jar may listen on a port below 1024");
+	CHECK_STRING(policy_publish_parse("0", &entry), "nothing in a jar may listen on a port below 1024");
 }
 
 static void test_a_later_entry_for_a_port_wins(void)
 {
 	struct string_list list = {0};
 
-	CHECK(!publish_add(&list, "8000") && !publish_add(&list, "9000:8001") && !publish_add(&list, "8080:8000"));
+	CHECK(!policy_publish_add(&list, "8000") && !policy_publish_add(&list, "9000:8001") &&
+	      !policy_publish_add(&list, "8080:8000"));
 	CHECK_INT(list.count, 2);
 	CHECK_STRING(list.items[0], "8080:8000");
 	CHECK_STRING(list.items[1], "9000:8001");
@@ -71,11 +72,11 @@ static void test_a_port_of_the_host_is_for_one(void)
 {
 	struct string_list list = {0};
 
-	CHECK(!publish_add(&list, "9000:8000"));
-	CHECK_STRING(publish_add(&list, "9000:8001"), "another port of the jar has this port of the host");
+	CHECK(!policy_publish_add(&list, "9000:8000"));
+	CHECK_STRING(policy_publish_add(&list, "9000:8001"), "another port of the jar has this port of the host");
 	CHECK_INT(list.count, 1);
 	/* Any that is free is no port yet. */
-	CHECK(!publish_add(&list, "8002") && !publish_add(&list, "8003"));
+	CHECK(!policy_publish_add(&list, "8002") && !policy_publish_add(&list, "8003"));
 	string_list_done(&list);
 }
 
@@ -86,10 +87,10 @@ static void test_there_is_a_most(void)
 
 	for (int i = 0; i < PUBLISH_MAX; i++) {
 		snprintf(text, sizeof(text), "%d", 8000 + i);
-		CHECK(!publish_add(&list, text));
+		CHECK(!policy_publish_add(&list, text));
 	}
-	CHECK_STRING(publish_add(&list, "9000"), "a jar can publish at most 32 ports");
-	CHECK(!publish_add(&list, "7000:8000"));
+	CHECK_STRING(policy_publish_add(&list, "9000"), "a jar can publish at most 32 ports");
+	CHECK(!policy_publish_add(&list, "7000:8000"));
 	string_list_done(&list);
 }
 

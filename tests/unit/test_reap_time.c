@@ -2,12 +2,12 @@
 /*
  * tests/unit/test_reap_time.c - which signal is due to a command whose engine says nothing
  */
-#include "reap/reap_time.h"
+#include "base/reap/reap_time.h"
 
 #include <signal.h>
 
 #include "base/base.h"
-#include "sys/calls.h"
+#include "base/sys/calls.h"
 #include "test.h"
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "redact/redact.h"
-#include "redact/redact_literal.h"
-#include "redact/redact_shapes.h"
+#include "base/redact/redact.h"
+#include "base/redact/redact_literal.h"
+#include "base/redact/redact_shapes.h"
 #include "test.h"
 
 /* Secrets are written in pieces, so that tools which look for leaked ones leave this file alone. */

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "result/result.h"
+#include "engine/result/result.h"
 
 #define EXITED(code) ((code) << 8)
 #define SIGNALED(number) (number)
@@ -118,7 +118,7 @@ static void test_every_cause_has_its_outcome_and_exit_status(void)
 		char json[64];
 
 		fill(row, &seen);
-		CHECK_STRING(outcome_name(result_outcome(&source)), row->outcome);
+		CHECK_STRING(result_outcome_name(result_outcome(&source)), row->outcome);
 		CHECK_INT(result_exit_status(&source), row->exit_status);
 		write_object(&source, &object);
 		snprintf(json, sizeof(json), "\"%s\"", row->outcome);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "run/capture.h"
+#include "engine/run/capture.h"
 #include "test.h"
 
 static uint64_t random_state = 7;
@@ -19,19 +19,19 @@ static uint32_t random_below(uint32_t bound)
 
 static struct capture *capture_of(uint64_t total_bytes, enum keep_mode keep)
 {
-	return capture_new(&(struct output_limit){total_bytes, {LIMIT_NONE, LIMIT_NONE}}, keep);
+	return run_capture_new(&(struct output_limit){total_bytes, {LIMIT_NONE, LIMIT_NONE}}, keep);
 }
 
 static void add(struct capture *capture, enum stream_index stream, const char *string)
 {
-	CHECK_INT(capture_add(capture, stream, string, strlen(string)), 0);
+	CHECK_INT(run_capture_add(capture, stream, string, strlen(string)), 0);
 }
 
 static void check_bytes(const struct capture *capture, enum stream_index stream, const char *expected)
 {
 	AUTO_TEXT out = {0};
 
-	capture_bytes(capture, stream, &out);
+	run_capture_bytes(capture, stream, &out);
 	CHECK_STRING(text_string(&out), expected);
 }
 
@@ -40,7 +40,7 @@ static void check_text(const struct capture *capture, enum stream_index stream, 
 	AUTO_TEXT out = {0};
 	bool is_lossy = !expect_lossy;
 
-	capture_text(capture, stream, &out, &is_lossy);
+	run_capture_text(capture, stream, &out, &is_lossy);
 	CHECK_STRING(text_string(&out), expected);
 	CHECK_INT(is_lossy, expect_lossy);
 }
@@ -54,18 +54,18 @@ static void test_each_stream_can_have_a_cap_of_its_own(void)
 	} rows[] = {{KEEP_HEAD, "abcd", "12345", 4}, {KEEP_TAIL, "efgh", "12345", 0}, {KEEP_BOTH, "abgh", "12345", 2}};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		struct capture *capture = capture_new(&(struct output_limit){LIMIT_NONE, {4, 5}}, rows[i].keep);
+		struct capture *capture = run_capture_new(&(struct output_limit){LIMIT_NONE, {4, 5}}, rows[i].keep);
 
 		add(capture, STREAM_STDERR, "12345");
 		add(capture, STREAM_STDOUT, "abcd");
-		CHECK(!capture_is_truncated(capture));
+		CHECK(!run_capture_is_truncated(capture));
 		add(capture, STREAM_STDOUT, "efgh");
-		CHECK(capture_is_truncated(capture));
+		CHECK(run_capture_is_truncated(capture));
 		check_bytes(capture, STREAM_STDOUT, rows[i].stdout_kept);
 		check_bytes(capture, STREAM_STDERR, rows[i].stderr_kept);
-		CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), rows[i].stdout_elided_at);
-		CHECK_INT(capture_elided_at(capture, STREAM_STDERR, false), -1);
-		capture_free(capture);
+		CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), rows[i].stdout_elided_at);
+		CHECK_INT(run_capture_elided_at(capture, STREAM_STDERR, false), -1);
+		run_capture_free(capture);
 	}
 }
 
@@ -75,18 +75,18 @@ static void test_head_keeps_the_first_bytes_of_both_streams(void)
 
 	add(capture, STREAM_STDOUT, "abc");
 	add(capture, STREAM_STDERR, "12");
-	CHECK(!capture_is_truncated(capture));
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), -1);
+	CHECK(!run_capture_is_truncated(capture));
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), -1);
 	add(capture, STREAM_STDOUT, "defg");
-	CHECK(capture_is_truncated(capture));
+	CHECK(run_capture_is_truncated(capture));
 	check_bytes(capture, STREAM_STDOUT, "abcdef");
 	check_bytes(capture, STREAM_STDERR, "12");
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), 6);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDERR, false), -1);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), 6);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDERR, false), -1);
 	add(capture, STREAM_STDERR, "3");
 	check_bytes(capture, STREAM_STDERR, "12");
-	CHECK_INT(capture_elided_at(capture, STREAM_STDERR, false), 2);
-	capture_free(capture);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDERR, false), 2);
+	run_capture_free(capture);
 }
 
 static void test_tail_keeps_the_last_bytes_of_both_streams(void)
@@ -95,16 +95,16 @@ static void test_tail_keeps_the_last_bytes_of_both_streams(void)
 
 	add(capture, STREAM_STDOUT, "abc");
 	add(capture, STREAM_STDERR, "12");
-	CHECK(!capture_is_truncated(capture));
+	CHECK(!run_capture_is_truncated(capture));
 	add(capture, STREAM_STDOUT, "d");
 	check_bytes(capture, STREAM_STDOUT, "bcd");
 	check_bytes(capture, STREAM_STDERR, "12");
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), 0);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDERR, false), -1);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), 0);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDERR, false), -1);
 	add(capture, STREAM_STDERR, "3456789");
 	check_bytes(capture, STREAM_STDOUT, "");
 	check_bytes(capture, STREAM_STDERR, "56789");
-	capture_free(capture);
+	run_capture_free(capture);
 }
 
 static void test_both_keeps_the_first_and_the_last_half(void)
@@ -112,15 +112,15 @@ static void test_both_keeps_the_first_and_the_last_half(void)
 	struct capture *capture = capture_of(7, KEEP_BOTH);
 
 	add(capture, STREAM_STDOUT, "abcdefg");
-	CHECK(!capture_is_truncated(capture));
+	CHECK(!run_capture_is_truncated(capture));
 	check_bytes(capture, STREAM_STDOUT, "abcdefg");
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), -1);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), -1);
 	add(capture, STREAM_STDOUT, "hij");
 	/* The head takes the odd byte. */
 	check_bytes(capture, STREAM_STDOUT, "abcdhij");
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), 4);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDERR, false), -1);
-	capture_free(capture);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), 4);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDERR, false), -1);
+	run_capture_free(capture);
 }
 
 static void test_limit_zero_keeps_nothing(void)
@@ -130,16 +130,16 @@ static void test_limit_zero_keeps_nothing(void)
 	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
 		struct capture *capture = capture_of(0, modes[i]);
 
-		CHECK(!capture_is_truncated(capture));
-		CHECK_INT(capture_add(capture, STREAM_STDOUT, "", 0), 0);
-		CHECK(!capture_is_truncated(capture));
+		CHECK(!run_capture_is_truncated(capture));
+		CHECK_INT(run_capture_add(capture, STREAM_STDOUT, "", 0), 0);
+		CHECK(!run_capture_is_truncated(capture));
 		add(capture, STREAM_STDERR, "\xe2\x82\xac");
-		CHECK(capture_is_truncated(capture));
+		CHECK(run_capture_is_truncated(capture));
 		check_bytes(capture, STREAM_STDERR, "");
 		check_text(capture, STREAM_STDERR, "", false);
-		CHECK_INT(capture_elided_at(capture, STREAM_STDERR, true), 0);
-		CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), -1);
-		capture_free(capture);
+		CHECK_INT(run_capture_elided_at(capture, STREAM_STDERR, true), 0);
+		CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, true), -1);
+		run_capture_free(capture);
 	}
 }
 
@@ -153,10 +153,10 @@ static void test_no_limit_keeps_everything(void)
 
 		for (int round = 0; round < 5000; round++)
 			add(capture, round % 3 ? STREAM_STDOUT : STREAM_STDERR, "0123456789");
-		capture_bytes(capture, STREAM_STDOUT, &out);
+		run_capture_bytes(capture, STREAM_STDOUT, &out);
 		CHECK_INT(out.len, 33330);
-		CHECK(!capture_is_truncated(capture));
-		capture_free(capture);
+		CHECK(!run_capture_is_truncated(capture));
+		run_capture_free(capture);
 	}
 }
 
@@ -172,9 +172,9 @@ static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 	    "c");
 	check_bytes(capture, STREAM_STDOUT, "ab\xe2\x82");
 	check_text(capture, STREAM_STDOUT, "ab", false);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, false), 4);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), 2);
-	capture_free(capture);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, false), 4);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, true), 2);
+	run_capture_free(capture);
 
 	capture = capture_of(4, KEEP_TAIL);
 	add(capture, STREAM_STDOUT,
@@ -184,8 +184,8 @@ static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 		    "\x82\xac"
 		    "cd");
 	check_text(capture, STREAM_STDOUT, "cd", false);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), 0);
-	capture_free(capture);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, true), 0);
+	run_capture_free(capture);
 
 	/* One character over both cuts: a byte kept on either side, two dropped. */
 	capture = capture_of(4, KEEP_BOTH);
@@ -196,8 +196,8 @@ static void test_character_cut_by_the_cap_is_dropped_from_text(void)
 		    "a\xf0\x80"
 		    "b");
 	check_text(capture, STREAM_STDOUT, "ab", false);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), 1);
-	capture_free(capture);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, true), 1);
+	run_capture_free(capture);
 }
 
 static void test_bytes_that_are_no_character_are_left_at_a_cut(void)
@@ -208,8 +208,8 @@ static void test_bytes_that_are_no_character_are_left_at_a_cut(void)
 	    "a\xe2"
 	    "bc");
 	check_text(capture, STREAM_STDOUT, "a\xe2", true);
-	CHECK_INT(capture_elided_at(capture, STREAM_STDOUT, true), 2);
-	capture_free(capture);
+	CHECK_INT(run_capture_elided_at(capture, STREAM_STDOUT, true), 2);
+	run_capture_free(capture);
 
 	capture = capture_of(2, KEEP_TAIL);
 	add(capture, STREAM_STDOUT,
@@ -219,7 +219,7 @@ static void test_bytes_that_are_no_character_are_left_at_a_cut(void)
 		   "\x82"
 		   "c",
 		   true);
-	capture_free(capture);
+	run_capture_free(capture);
 }
 
 static void test_character_is_whole_although_the_streams_are_interleaved(void)
@@ -237,7 +237,7 @@ static void test_character_is_whole_although_the_streams_are_interleaved(void)
 	add(capture, STREAM_STDERR, "4");
 	check_text(capture, STREAM_STDOUT, "", false);
 	check_text(capture, STREAM_STDERR, "1234", false);
-	capture_free(capture);
+	run_capture_free(capture);
 }
 
 static void test_out_is_appended_to(void)
@@ -250,13 +250,13 @@ static void test_out_is_appended_to(void)
 	add(capture, STREAM_STDOUT,
 	    "a\xc3\xa4\xc3\xa4"
 	    "b");
-	capture_text(capture, STREAM_STDOUT, &out, &is_lossy);
+	run_capture_text(capture, STREAM_STDOUT, &out, &is_lossy);
 	CHECK_STRING(text_string(&out), "\xff<ab");
 	CHECK(!is_lossy);
-	capture_bytes(capture, STREAM_STDOUT, &out);
+	run_capture_bytes(capture, STREAM_STDOUT, &out);
 	CHECK_STRING(text_string(&out), "\xff<aba\xc3\xa4"
 					"b");
-	capture_free(capture);
+	run_capture_free(capture);
 }
 
 /* --- against a model --- */
@@ -297,18 +297,18 @@ static void check_against_model(const struct model *model, const struct capture 
 				elided_at = (int64_t)expected.len;
 		}
 		is_truncated |= elided_at >= 0;
-		capture_bytes(capture, stream, &actual);
+		run_capture_bytes(capture, stream, &actual);
 		CHECK_INT(actual.len, expected.len);
 		CHECK(actual.len == expected.len &&
 		      memcmp(text_string(&actual), text_string(&expected), actual.len) == 0);
-		CHECK_INT(capture_elided_at(capture, stream, false), elided_at);
-		capture_text(capture, stream, &text, &is_lossy);
+		CHECK_INT(run_capture_elided_at(capture, stream, false), elided_at);
+		run_capture_text(capture, stream, &text, &is_lossy);
 		CHECK_INT(is_lossy, !utf8_is_valid((const unsigned char *)text_string(&text), text.len));
-		in_text = capture_elided_at(capture, stream, true);
+		in_text = run_capture_elided_at(capture, stream, true);
 		CHECK(elided_at < 0 ? in_text == -1 : in_text <= elided_at && in_text + 3 >= elided_at);
 		CHECK(text.len <= actual.len && text.len + 6 >= actual.len);
 	}
-	CHECK_INT(capture_is_truncated(capture), is_truncated);
+	CHECK_INT(run_capture_is_truncated(capture), is_truncated);
 }
 
 static void run_against_model(struct model *model, size_t limit, enum keep_mode keep, uint32_t write_count,
@@ -326,13 +326,13 @@ static void run_against_model(struct model *model, size_t limit, enum keep_mode 
 			model->bytes[model->count + k] =
 				(unsigned char)(random_below(3) ? 'a' + random_below(26) : random_below(256));
 		memset(model->streams + model->count, stream, len);
-		CHECK_INT(capture_add(capture, stream, model->bytes + model->count, len), 0);
+		CHECK_INT(run_capture_add(capture, stream, model->bytes + model->count, len), 0);
 		model->count += len;
 		if (write_count < 20)
 			check_against_model(model, capture, limit, keep);
 	}
 	check_against_model(model, capture, limit, keep);
-	capture_free(capture);
+	run_capture_free(capture);
 }
 
 static void test_kept_bytes_agree_with_a_model(void)
@@ -363,17 +363,17 @@ static void test_text_of_valid_utf8_is_never_lossy(void)
 			enum stream_index stream = (enum stream_index)random_below(2);
 			size_t cut = random_below((uint32_t)strlen(character));
 
-			CHECK_INT(capture_add(capture, stream, character, cut), 0);
-			CHECK_INT(capture_add(capture, stream, character + cut, strlen(character) - cut), 0);
+			CHECK_INT(run_capture_add(capture, stream, character, cut), 0);
+			CHECK_INT(run_capture_add(capture, stream, character + cut, strlen(character) - cut), 0);
 		}
 		for (int stream = 0; stream < STREAM_COUNT; stream++) {
 			AUTO_TEXT out = {0};
 			bool is_lossy = true;
 
-			capture_text(capture, stream, &out, &is_lossy);
+			run_capture_text(capture, stream, &out, &is_lossy);
 			CHECK(!is_lossy);
 		}
-		capture_free(capture);
+		run_capture_free(capture);
 	}
 }
 
@@ -387,14 +387,14 @@ static void test_memory_stays_near_the_limit_for_alternating_single_bytes(void)
 		AUTO_TEXT out = {0};
 
 		for (int round = 0; round < 3000000; round++)
-			capture_add(capture, round & 1, &"xy"[round & 1], 1);
+			run_capture_add(capture, round & 1, &"xy"[round & 1], 1);
 #ifdef __GLIBC__
 		CHECK(mallinfo2().uordblks + mallinfo2().hblkhd < 3 * limit);
 #endif
-		capture_bytes(capture, STREAM_STDOUT, &out);
-		capture_bytes(capture, STREAM_STDERR, &out);
+		run_capture_bytes(capture, STREAM_STDOUT, &out);
+		run_capture_bytes(capture, STREAM_STDERR, &out);
 		CHECK_INT(out.len, limit);
-		capture_free(capture);
+		run_capture_free(capture);
 	}
 }
 

@@ -32,7 +32,7 @@ static void test_a_command_cannot_end_its_minder_or_the_jar(void)
 	}
 	run_script(&scene, &one, "echo well", 0);
 	finish(&one);
-	session_close(scene.jar);
+	jar_close(scene.jar);
 	ended(&lasting);
 	finish(&lasting);
 	close_jar(&scene);

@@ -4,8 +4,8 @@
  */
 #include "session_scene.h"
 
-#include "reap/reap_children.h"
-#include "session/session_jar.h"
+#include "base/reap/reap_children.h"
+#include "engine/jar/jar_parts.h"
 
 /* Fills memory until it is stopped. The command is known to run before it takes more memory than the engine can look at in time. */
 #define HOG "sleep 0.3; exec tail /dev/zero"
@@ -33,7 +33,7 @@ static void test_memory_of_a_run_and_of_the_jar(void)
 		run_script(&scene, &one, "echo well", 0);
 		finish(&one);
 		CHECK(!lasting.is_done);
-		session_close(scene.jar);
+		jar_close(scene.jar);
 		check_cause(&lasting, CAUSE_CANCELLED);
 		finish(&lasting);
 		close_jar(&scene);
@@ -205,7 +205,7 @@ static void test_a_limit_that_comes_before_the_news_of_the_start_is_named(void)
 		CHECK_INT(start(&one, &scene, "head -c 400M /dev/zero | tail -c 400M | sleep 100", NULL), 0);
 		for (int i = 0; i < 4000 && usage.memory_bytes <= 300 << 20; i++) {
 			pass_time(&scene, 5000000);
-			session_usage(scene.jar, &usage, &run_count);
+			jar_usage(scene.jar, &usage, &run_count);
 		}
 		pass_time(&scene, 100000000);
 		CHECK(!one.has_started);
@@ -301,7 +301,7 @@ static void test_a_jar_over_its_limit_waits_for_news_of_a_start(void)
 	CHECK(!one.has_started);
 	CHECK_INT(run_observation(lasting.run)->cause, CAUSE_NONE);
 	/* A signal that kills ends all of a pid namespace, also what is stopped. */
-	session_close(scene.jar);
+	jar_close(scene.jar);
 	ended(&one);
 	check_cause(&lasting, CAUSE_CANCELLED);
 	finish(&one);
@@ -356,13 +356,13 @@ static void test_a_kill_in_a_cgroup_ends_the_run_that_was_hit(void)
 		return;
 	CHECK_INT(start(&hit, &scene, "sleep 100", NULL), 0);
 	CHECK(wait_for(&scene, &hit.has_started));
-	for (slot = scene.jar->slots; slot && !slot_has_run(slot);)
+	for (slot = scene.jar->slots; slot && !jar_slot_has_run(slot);)
 		slot = slot->next;
 	CHECK_INT(start(&other, &scene, "sleep 100", NULL), 0);
 	CHECK(wait_for(&scene, &other.has_started));
 	forge_cgroup(&scene.jar->limiter, ONE_KILLED);
 	for (struct slot *each = scene.jar->slots; each; each = each->next)
-		if (slot_has_run(each))
+		if (jar_slot_has_run(each))
 			forge_cgroup(&each->limiter, each == slot ? ONE_KILLED : NOTHING_KILLED);
 	limiter_check(&scene.jar->limiter, false);
 	CHECK_INT(run_observation(hit.run)->cause, CAUSE_MEMORY);
@@ -376,7 +376,7 @@ static void test_a_kill_in_a_cgroup_ends_the_run_that_was_hit(void)
 		if (each->limiter.cgroup.version)
 			remove_forged(&each->limiter);
 	remove_forged(&scene.jar->limiter);
-	session_close(scene.jar);
+	jar_close(scene.jar);
 	check_cause(&other, CAUSE_CANCELLED);
 	finish(&hit);
 	finish(&other);

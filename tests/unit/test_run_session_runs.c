@@ -130,7 +130,7 @@ static void test_closing_cancels_what_runs(void)
 	{
 		CHECK_INT(start(&one, &scene, "echo up; sleep 100", NULL), 0);
 		CHECK(wait_for(&scene, &one.has_started));
-		session_close(scene.jar);
+		jar_close(scene.jar);
 		check_cause(&one, CAUSE_CANCELLED);
 		CHECK(wait_for(&scene, &scene.is_gone));
 		finish(&one);
@@ -172,7 +172,7 @@ static void test_an_unused_prepared_jar_goes_without_a_trace(void)
 	}
 	FOR_EACH_RUNG(scene, PLAN_PREPARED, NULL)
 	{
-		session_free(scene.jar);
+		jar_free(scene.jar);
 		scene.jar = NULL;
 		close_jar(&scene);
 	}
@@ -270,7 +270,7 @@ static int ask_file(struct scene *scene, const char *path, enum task_operation o
 	const struct session_task_listener listener = {.owner = &answer, .done = on_task_done};
 	struct session_task *task;
 
-	CHECK_INT(session_begin_task(scene->jar, &request, &listener, &task), 0);
+	CHECK_INT(jar_begin_task(scene->jar, &request, &listener, &task), 0);
 	CHECK(wait_for(scene, &answer.has_come));
 	if (error)
 		*error = answer.error;

@@ -6,7 +6,7 @@
 
 #include <unistd.h>
 
-#include "run/streams.h"
+#include "engine/run/streams.h"
 
 /* Everything that was told, in order: bytes, "!" and a name for an overflow, ")" or "]" for the end of stdout or stderr. */
 struct told {
@@ -61,16 +61,16 @@ static void scene_init(struct scene *scene, struct output_limit limit, bool is_m
 	struct error error = {0};
 
 	*scene = (struct scene){.loop = loop_new(), .plan = {.limits.output = limit}, .writers = {-1, -1}};
-	CHECK_INT(streams_init(&scene->streams, scene->loop, &scene->plan, false, &listener, &error), 0);
-	CHECK_INT(streams_make_pipes(&scene->streams, is_merged, scene->writers, &error), 0);
-	CHECK_INT(streams_watch(&scene->streams), 0);
+	CHECK_INT(run_streams_init(&scene->streams, scene->loop, &scene->plan, false, &listener, &error), 0);
+	CHECK_INT(run_streams_make_pipes(&scene->streams, is_merged, scene->writers, &error), 0);
+	CHECK_INT(run_streams_watch(&scene->streams), 0);
 }
 
 static void scene_done(struct scene *scene)
 {
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		close_fd(&scene->writers[i]);
-	streams_done(&scene->streams);
+	run_streams_done(&scene->streams);
 	loop_free(scene->loop);
 }
 
@@ -88,13 +88,13 @@ static void test_a_stream_ends_when_its_last_writer_is_gone(void)
 	struct scene scene;
 
 	scene_init(&scene, TOTAL(LIMIT_NONE), false);
-	streams_read(&scene.streams);
+	run_streams_read(&scene.streams);
 	write_to(&scene, STREAM_STDOUT, "last");
 	close_fd(&scene.writers[STREAM_STDOUT]);
 	loop_turn(scene.loop);
 	write_to(&scene, STREAM_STDERR, "more");
 	CHECK_STRING(scene.told.words, "o:last)e:more");
-	streams_drain(&scene.streams, false);
+	run_streams_drain(&scene.streams, false);
 	CHECK(scene.told.is_drained);
 	CHECK_STRING(scene.told.words, "o:last)e:more]");
 	scene_done(&scene);
@@ -105,7 +105,7 @@ static void test_both_streams_end_when_their_cap_is_passed(void)
 	struct scene scene;
 
 	scene_init(&scene, TOTAL(4), false);
-	streams_read(&scene.streams);
+	run_streams_read(&scene.streams);
 	write_to(&scene, STREAM_STDERR, "1234");
 	CHECK_STRING(scene.told.words, "e:1234");
 	write_to(&scene, STREAM_STDOUT, "5");
@@ -114,7 +114,7 @@ static void test_both_streams_end_when_their_cap_is_passed(void)
 	write_to(&scene, STREAM_STDERR, "67");
 	CHECK_STRING(scene.told.words, "e:1234)]!output:5/4!output:7/4");
 	CHECK(scene.streams.items[STREAM_STDERR].is_cut && scene.streams.items[STREAM_STDERR].bytes == 6);
-	streams_drain(&scene.streams, false);
+	run_streams_drain(&scene.streams, false);
 	CHECK_STRING(scene.told.words, "e:1234)]!output:5/4!output:7/4");
 	scene_done(&scene);
 }
@@ -124,7 +124,7 @@ static void test_a_stream_with_a_cap_of_its_own_ends_alone(void)
 	struct scene scene;
 
 	scene_init(&scene, EACH(3, LIMIT_NONE), false);
-	streams_read(&scene.streams);
+	run_streams_read(&scene.streams);
 	write_to(&scene, STREAM_STDOUT, "12345");
 	write_to(&scene, STREAM_STDERR, "still");
 	write_to(&scene, STREAM_STDOUT, "6");
@@ -138,7 +138,7 @@ static void test_a_cap_of_nothing_ends_a_stream_with_its_first_byte(void)
 	struct scene scene;
 
 	scene_init(&scene, EACH(0, 0), false);
-	streams_read(&scene.streams);
+	run_streams_read(&scene.streams);
 	CHECK_STRING(scene.told.words, "");
 	write_to(&scene, STREAM_STDERR, "x");
 	CHECK_STRING(scene.told.words, "]!stderr:1/0");
@@ -151,7 +151,7 @@ static void test_a_stream_that_there_is_not_ends_at_once(void)
 
 	scene_init(&scene, TOTAL(LIMIT_NONE), true);
 	CHECK_STRING(scene.told.words, "");
-	streams_read(&scene.streams);
+	run_streams_read(&scene.streams);
 	CHECK_STRING(scene.told.words, "]");
 	scene_done(&scene);
 }
@@ -162,7 +162,7 @@ static void test_streams_of_a_command_that_never_started_do_not_end(void)
 
 	/* The run may be started once more, in another jar, with the same listener. */
 	scene_init(&scene, TOTAL(LIMIT_NONE), false);
-	streams_drain(&scene.streams, false);
+	run_streams_drain(&scene.streams, false);
 	CHECK(scene.told.is_drained);
 	CHECK_STRING(scene.told.words, "");
 	scene_done(&scene);
@@ -174,14 +174,14 @@ static void test_the_rest_waits_for_the_listener_or_is_taken_at_once(void)
 
 	for (int is_rest_taken = 0; is_rest_taken <= 1; is_rest_taken++) {
 		scene_init(&scene, TOTAL(LIMIT_NONE), false);
-		streams_read(&scene.streams);
+		run_streams_read(&scene.streams);
 		write_to(&scene, STREAM_STDOUT, "1");
 		write_to(&scene, STREAM_STDERR, "two");
 		CHECK_INT(write(scene.writers[STREAM_STDOUT], "three", 5), 5);
-		streams_drain(&scene.streams, is_rest_taken);
+		run_streams_drain(&scene.streams, is_rest_taken);
 		CHECK_INT(scene.told.is_drained, is_rest_taken);
 		CHECK_STRING(scene.told.words, is_rest_taken ? "o:1e:twoo:three)]" : "o:1e:two]");
-		streams_resume(&scene.streams, STREAM_STDOUT);
+		run_streams_resume(&scene.streams, STREAM_STDOUT);
 		CHECK(scene.told.is_drained);
 		CHECK_STRING(scene.told.words, is_rest_taken ? "o:1e:twoo:three)]" : "o:1e:two]o:three)");
 		scene_done(&scene);

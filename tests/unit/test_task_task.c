@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_task_task.c - tasks are read strictly, carried out where they are told, and given up when nobody waits
  */
-#include "task/task.h"
+#include "inside/task/task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,8 +21,8 @@ static int send_and_read(const struct jar_task *order, const char *text, size_t 
 	struct jar_message message = {.kind = JAR_TASK, .task = *order};
 	int fds[2] = {other_end, other_end}, rc;
 
-	CHECK_INT(jar_send_all(own_end, &message, text, len, fds, fd_count), 0);
-	CHECK_INT(jar_receive_all(other_end, &message, &attached), 1);
+	CHECK_INT(control_send_all(own_end, &message, text, len, fds, fd_count), 0);
+	CHECK_INT(control_receive_all(other_end, &message, &attached), 1);
 	rc = task_read(&message, &attached, out);
 	if (rc < 0)
 		for (size_t i = 0; i < attached.passed.count; i++)
@@ -35,7 +35,7 @@ static void test_what_is_no_task_is_refused(void)
 	struct task task;
 	const struct jar_task stat_task = {.operation = TASK_STAT}, rename_task = {.operation = TASK_RENAME};
 
-	CHECK_INT(jar_socket_pair(&own_end, &other_end), 0);
+	CHECK_INT(control_socket_pair(&own_end, &other_end), 0);
 	CHECK_INT(send_and_read(&stat_task, "a/b", 4, 1, &task), 0);
 	CHECK_STRING(task.path, "a/b");
 	close(task.reply_fd);
@@ -61,9 +61,9 @@ static int carry_out(enum task_operation operation, uint32_t flags, const char *
 	struct jar_message message = {0};
 	int came = -1;
 
-	CHECK_INT(jar_socket_pair(&own_end, &task.reply_fd), 0);
+	CHECK_INT(control_socket_pair(&own_end, &task.reply_fd), 0);
 	task_carry_out(&task);
-	CHECK_INT(jar_receive(own_end, &message, &came), 1);
+	CHECK_INT(control_receive(own_end, &message, &came), 1);
 	CHECK_INT(message.kind, JAR_TASK_DONE);
 	close(task.reply_fd);
 	close(own_end);
@@ -129,7 +129,7 @@ static void test_a_removal_is_given_up_when_nobody_waits(void)
 		snprintf(name, sizeof(name), "many/%d", i);
 		make_file(name);
 	}
-	CHECK_INT(jar_socket_pair(&own_end, &task.reply_fd), 0);
+	CHECK_INT(control_socket_pair(&own_end, &task.reply_fd), 0);
 	close(own_end);
 	task_carry_out(&task);
 	close(task.reply_fd);

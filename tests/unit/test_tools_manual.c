@@ -8,7 +8,7 @@
 #include <limits.h>
 
 #include "../../tools/manual_pages.h"
-#include "redact/redact_shapes.h"
+#include "base/redact/redact_shapes.h"
 #include "test.h"
 #include "test_flags.h"
 
@@ -87,7 +87,7 @@ static void test_page_of_run_lists_every_option(void)
 	struct option_row row;
 
 	read_page("belljar-run.1.in", &filled, &plain);
-	while (options_next(&cursor, &row)) {
+	while (cli_options_next(&cursor, &row)) {
 		char item[96];
 
 		if (!(row.commands & COMMAND_RUN))
@@ -133,7 +133,7 @@ static void test_pages_of_other_commands_list_their_own_options(void)
 		struct option_row row;
 
 		read_page(rows[i].page, &filled, &plain);
-		while (options_next(&cursor, &row)) {
+		while (cli_options_next(&cursor, &row)) {
 			if (!(row.commands & rows[i].command) || row.key)
 				continue;
 			if (!text_has_flag(text_string(&plain), "--", row.flag)) {

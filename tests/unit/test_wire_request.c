@@ -2,7 +2,7 @@
 /*
  * tests/unit/test_wire_request.c - what the JSON of a request asks for, and what is none
  */
-#include "wire/request.h"
+#include "door/wire/request.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static struct error error;
 static int parse(enum request_kind kind, const char *json, struct request *out)
 {
 	error = (struct error){0};
-	return request_parse(kind, json, strlen(json), out, &error);
+	return wire_request_parse(kind, json, strlen(json), out, &error);
 }
 
 static void check_refused(enum request_kind kind, const char *json, enum stage stage)
@@ -37,7 +37,7 @@ static void test_files(void)
 	CHECK_STRING(request.path, "a");
 	CHECK_STRING(request.to, "b\xff");
 	CHECK_INT(request.mode, -1);
-	request_done(&request);
+	wire_request_done(&request);
 	CHECK_INT(parse(REQUEST_FILE, "{\"version\":2,\"op\":\"write\",\"path\":\"a\",\"mode\":384,\"parents\":true}",
 			&request),
 		  0);
@@ -62,7 +62,7 @@ static void test_ports_processes_and_usage(void)
 	check_refused(REQUEST_CONNECT, "{\"version\":2}", STAGE_ENGINE);
 	check_refused(REQUEST_CONNECT, "{\"version\":2,\"port\":65536}", STAGE_ENGINE);
 	check_refused(REQUEST_CONNECT, "{\"version\":2,\"port\":80.5}", STAGE_ENGINE);
-	request_done(&request);
+	wire_request_done(&request);
 	CHECK_INT(parse(REQUEST_KILL, "{\"version\":2,\"pid\":7,\"signal\":0}", &request), 0);
 	CHECK(request.pid == 7 && request.signal == 0);
 	check_refused(REQUEST_KILL, "{\"version\":2,\"pid\":7}", STAGE_ENGINE);
@@ -72,10 +72,10 @@ static void test_ports_processes_and_usage(void)
 	check_refused(REQUEST_KILL, "{\"version\":2,\"pid\":7,\"signal\":65}", STAGE_ENGINE);
 	check_refused(REQUEST_PROCESSES, "{}", STAGE_ENGINE);
 	check_refused(REQUEST_USAGE, "{\"version\":2,\"pid\":7}", STAGE_ENGINE);
-	request_done(&request);
+	wire_request_done(&request);
 	CHECK_INT(parse(REQUEST_NET, "{\"version\":2,\"op\":\"deny\",\"rule\":\"good.test\"}", &request), 0);
 	CHECK(request.change == REQUEST_DENY && request.rule->type == JSON_STRING);
-	request_done(&request);
+	wire_request_done(&request);
 	check_refused(REQUEST_NET, "{\"version\":2,\"op\":\"deny\"}", STAGE_ENGINE);
 	check_refused(REQUEST_NET, "{\"version\":2,\"rule\":\"good.test\"}", STAGE_ENGINE);
 	check_refused(REQUEST_NET, "{\"version\":2,\"op\":\"read\",\"rule\":\"good.test\"}", STAGE_ENGINE);
@@ -107,7 +107,7 @@ static void test_orders_about_workspaces(void)
 	CHECK(request.verb == REQUEST_APPLY && !request.id);
 	CHECK_STRING(request.paths[0], "a");
 	CHECK_STRING(request.risky[0], "b");
-	request_done(&request);
+	wire_request_done(&request);
 	CHECK_INT(parse(REQUEST_WORKSPACE, "{\"version\":2,\"op\":\"fork\",\"id\":\"x\",\"count\":2,\"environ\":[]}",
 			&request),
 		  0);

@@ -172,8 +172,8 @@ static void test_what_the_host_saved_meanwhile_is_not_taken_for_its_own_work(voi
 	CHECK_INT(workspace_changes(&view, &list, fresh()), 0);
 	for (size_t i = 0; i < list.count; i++)
 		list.items[i].flags |= CHANGE_IS_DONE;
-	applied_note(&view, &workspace, &list);
-	change_list_done(&list);
+	workspace_applied_note(&view, &workspace, &list);
+	workspace_change_list_done(&list);
 	workspace_view_done(&view);
 	CHECK_STRING(changes(), "M f !\n");
 }
@@ -306,20 +306,20 @@ static void test_set_id_bits_and_special_files_stay_out(void)
 
 static void test_links_that_lead_out_are_known(void)
 {
-	CHECK(link_leads_out("/p", "l", "/etc"));
-	CHECK(link_leads_out("/p", "l", ".."));
-	CHECK(link_leads_out("/p", "l", "a/.."));
-	CHECK(link_leads_out("/p", "a/l", "../.."));
-	CHECK(link_leads_out("/p", "a/b/l", "../c/../../../x"));
-	CHECK(link_leads_out("/p", "l", "/pp/x"));
-	CHECK(link_leads_out("/p", "l", "/p/../x"));
-	CHECK(link_leads_out("/p", "l", "./../x"));
-	CHECK(link_leads_out("/p", "l", ".//.."));
-	CHECK(!link_leads_out("/p", "l", "/p/x"));
-	CHECK(!link_leads_out("/p", "l", "a"));
-	CHECK(!link_leads_out("/p", "l", "..a/..b"));
-	CHECK(!link_leads_out("/p", "a/l", "../b"));
-	CHECK(!link_leads_out("/p", "l", "."));
+	CHECK(workspace_link_leads_out("/p", "l", "/etc"));
+	CHECK(workspace_link_leads_out("/p", "l", ".."));
+	CHECK(workspace_link_leads_out("/p", "l", "a/.."));
+	CHECK(workspace_link_leads_out("/p", "a/l", "../.."));
+	CHECK(workspace_link_leads_out("/p", "a/b/l", "../c/../../../x"));
+	CHECK(workspace_link_leads_out("/p", "l", "/pp/x"));
+	CHECK(workspace_link_leads_out("/p", "l", "/p/../x"));
+	CHECK(workspace_link_leads_out("/p", "l", "./../x"));
+	CHECK(workspace_link_leads_out("/p", "l", ".//.."));
+	CHECK(!workspace_link_leads_out("/p", "l", "/p/x"));
+	CHECK(!workspace_link_leads_out("/p", "l", "a"));
+	CHECK(!workspace_link_leads_out("/p", "l", "..a/..b"));
+	CHECK(!workspace_link_leads_out("/p", "a/l", "../b"));
+	CHECK(!workspace_link_leads_out("/p", "l", "."));
 }
 
 static void test_links_in_the_way_are_not_followed(void)
@@ -467,24 +467,24 @@ static void test_a_record_is_read_as_it_was_written_and_nothing_else_is(void)
 	ssize_t len;
 	int fd = open(at("/journal"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	CHECK_INT(journal_read(fd, &read_back), -ENODATA);
-	CHECK_INT(journal_write(fd, &record), 0);
-	CHECK_INT(journal_read(fd, &read_back), 0);
+	CHECK_INT(workspace_journal_read(fd, &read_back), -ENODATA);
+	CHECK_INT(workspace_journal_write(fd, &record), 0);
+	CHECK_INT(workspace_journal_read(fd, &read_back), 0);
 	CHECK_STRING(read_back.path, "a/b");
 	CHECK_STRING(read_back.upper_path, "c/d");
 	CHECK_STRING(read_back.temporary, ".belljar-apply-x");
 	CHECK_INT(read_back.old.size, 9);
-	journal_record_done(&read_back);
+	workspace_journal_record_done(&read_back);
 	len = pread(fd, bytes, sizeof(bytes), 0);
 	for (ssize_t i = 0; i < len; i++) {
 		bytes[i] ^= 1;
-		CHECK_INT(journal_parse(bytes, (size_t)len, &read_back), -ENODATA);
+		CHECK_INT(workspace_journal_parse(bytes, (size_t)len, &read_back), -ENODATA);
 		bytes[i] ^= 1;
-		CHECK_INT(journal_parse(bytes, (size_t)i, &read_back), -ENODATA);
+		CHECK_INT(workspace_journal_parse(bytes, (size_t)i, &read_back), -ENODATA);
 	}
 	record.path = (char[]){"../b"};
-	CHECK_INT(journal_write(fd, &record), 0);
-	CHECK_INT(journal_read(fd, &read_back), -EBADMSG);
+	CHECK_INT(workspace_journal_write(fd, &record), 0);
+	CHECK_INT(workspace_journal_read(fd, &read_back), -EBADMSG);
 	close(fd);
 }
 

@@ -30,10 +30,10 @@ static const char *base_of_f(void)
 {
 	static char text[4096];
 	struct stat status;
-	AUTO_CLOSE int fd = base_open(&workspace, "f", &status);
+	AUTO_CLOSE int fd = workspace_base_open(&workspace, "f", &status);
 	ssize_t len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 
-	CHECK(len >= 0 && base_is_known(&workspace, "f") == (fd >= 0));
+	CHECK(len >= 0 && workspace_base_is_known(&workspace, "f") == (fd >= 0));
 	text[len] = '\0';
 	return text;
 }
@@ -49,10 +49,10 @@ static const char *patch(void)
 	CHECK_INT(workspace_view_open(&home, &workspace, &view, fresh()), 0);
 	CHECK_INT(workspace_changes(&view, &list, fresh()), 0);
 	for (size_t i = 0; i < list.count; i++)
-		CHECK_INT(patch_print(&view, &workspace, &list.items[i], &out), 0);
+		CHECK_INT(workspace_patch_print(&view, &workspace, &list.items[i], &out), 0);
 	snprintf(result, sizeof(result), "%s", text_string(&out));
 	text_done(&out);
-	change_list_done(&list);
+	workspace_change_list_done(&list);
 	workspace_view_done(&view);
 	return result;
 }
@@ -76,7 +76,7 @@ static void test_the_patch_of_a_conflict_says_what_the_command_changed(void)
 static void test_a_patch_without_a_base_begins_with_the_workdir(void)
 {
 	both_change("a\nb\nc\n", "a\nb\nC\n", "A\nb\nc\n");
-	base_forget(&workspace, "f");
+	workspace_base_forget(&workspace, "f");
 	CHECK(strstr(patch(), "@@ -1,3 +1,3 @@\n-A\n+a\n b\n-c\n+C\n"));
 }
 

@@ -383,7 +383,7 @@ static void whole_copy(void)
 
 		/* Everything until now belongs to the copy; a moment later the command begins. */
 		CHECK(fstatat(workspace.upper_fd, "before", &status, 0) == 0);
-		workspace.meta.copied_ns = view_changed_ns(&status) + 1;
+		workspace.meta.copied_ns = workspace_view_changed_ns(&status) + 1;
 	}
 	usleep(12000);
 	new_file("d/f", "new");

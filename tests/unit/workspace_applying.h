@@ -33,7 +33,7 @@ static inline int apply(void)
 	size_t len = 0;
 	int rc = workspace_view_open(&home, &workspace, &view, fresh());
 
-	apply_outcome_done(&outcome);
+	workspace_apply_outcome_done(&outcome);
 	notes[0] = '\0';
 	if (rc == 0)
 		rc = workspace_settle(&view, &workspace, fresh());
@@ -46,10 +46,10 @@ static inline int apply(void)
 	for (size_t i = 0; i < list.count && len < sizeof(notes) - 512; i++)
 		if (!(list.items[i].flags & CHANGE_IS_DONE))
 			len += (size_t)snprintf(notes + len, sizeof(notes) - len, "%c %s%s%s\n",
-						change_letter(list.items[i].kind), list.items[i].path,
+						workspace_change_letter(list.items[i].kind), list.items[i].path,
 						list.items[i].flags & CHANGE_IS_CONFLICT ? " !" : "",
 						list.items[i].flags & CHANGE_IS_REFUSED ? " refused" : "");
-	change_list_done(&list);
+	workspace_change_list_done(&list);
 	workspace_view_done(&view);
 	string_list_clear(&paths);
 	string_list_clear(&theirs);

@@ -12,7 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "reap/reap.h"
+#include "base/reap/reap.h"
 #include "workspace/workspace_changes.h"
 
 static struct workspace_home home;
@@ -111,11 +111,11 @@ static inline const char *changes(void)
 	workspace_find_renames(&view, &list);
 	for (size_t i = 0; i < list.count && len < sizeof(lines) - 512; i++)
 		len += (size_t)snprintf(lines + len, sizeof(lines) - len, "%c %s%s%s%s\n",
-					change_letter(list.items[i].kind), list.items[i].path,
+					workspace_change_letter(list.items[i].kind), list.items[i].path,
 					list.items[i].flags & CHANGE_IS_CONFLICT ? " !" : "",
 					is_renamed(&list.items[i]) ? " < " : "",
 					is_renamed(&list.items[i]) ? list.items[i].from->path : "");
-	change_list_done(&list);
+	workspace_change_list_done(&list);
 	workspace_view_done(&view);
 	return lines;
 }

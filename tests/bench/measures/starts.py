@@ -66,7 +66,7 @@ def first_run(bench: Bench) -> Table:
 
 def make_etc(folder: Path, count: int) -> None:
     """An /etc with so many names, of which those that jars show come first."""
-    table = (ROOT / "src/host/host_names.c").read_text().split("host_etc_names[] = {", 1)[1].split("};", 1)[0]
+    table = (ROOT / "src/survey/survey_names.c").read_text().split("survey_etc_names[] = {", 1)[1].split("};", 1)[0]
     shown = re.findall(r'"([^"]+)"', table)
     for name in [*shown, *(f"bench-{number}" for number in range(count))][:count]:
         path = folder / name

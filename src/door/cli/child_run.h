@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * door/cli/child_run.h - a run made by a child, which is `belljar run` in all but name, and its result
+ */
+#ifndef BELLJAR_DOOR_CLI_CHILD_RUN_H
+#define BELLJAR_DOOR_CLI_CHILD_RUN_H
+
+#include "base/json_read.h"
+#include "door/cli/commands.h"
+#include "workspace/workspace_meta.h"
+
+/*
+ * Call @function in a child and wait for it: what it ends with. The terminal's signals are the child's. @result gets the result
+ * object, or null if there is none; NULL: nobody wants it.
+ */
+int cli_child_run(command_function *function, const struct invocation *invocation, struct run_options *options,
+		  const struct messenger *messenger, struct json_value *result);
+
+/* The ids of all workspaces in a result that have changes: that of the workdir, then those of other directories. */
+int cli_child_run_workspaces(const struct json_value *result, struct string_list *ids);
+
+/* Set one key of the policy, as an option of the command line does. */
+int cli_child_run_set_key(struct run_options *options, const struct invocation *invocation, const char *name,
+			  const char *value, struct error *error);
+
+#endif

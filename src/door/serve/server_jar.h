@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * door/serve/server_jar.h - a jar that runs are given to: a session, or prepared for one run
+ *
+ * It is made from a policy as a run's own jar is, and made again where the host gives less than it seemed. It can go only
+ * when no run is in it any more.
+ */
+#ifndef BELLJAR_DOOR_SERVE_SERVER_JAR_H
+#define BELLJAR_DOOR_SERVE_SERVER_JAR_H
+
+#include "engine/engine_job.h"
+#include "door/serve/serve_request.h"
+#include "engine/jar/jar.h"
+
+struct server_jar {
+	struct object object; /* first: it is freed through it */
+	struct serve_request *request;
+	struct launch launch;
+	struct string_list zygote; /* empty: none */
+	int zygote_fds[FRAME_MAX_EXTRA];
+	size_t zygote_fd_count;
+	struct engine_guard guard;
+	struct error breach; /* why the guard ended the jar */
+	struct session *jar; /* NULL: there is none yet, or none could be made */
+	unsigned jar_number;
+	unsigned run_count;
+	struct loop_timer later;
+	struct engine_baseline
+		*baseline;           /* of the last search in a jar that is kept; NULL: there is nothing to search */
+	struct engine_search search; /* when it is gone */
+	void (*searched_last)(void *owner);
+	struct risky_list risky; /* what all searches in it have found */
+	bool has_unseen;         /* its processes may have changed something since that search */
+	bool is_standing;        /* it stands or stood */
+	bool is_gone;
+	bool is_closed; /* perhaps before it was built */
+	/* It stands; it is gone, or could not be made: then launch.error says why. Called from within the loop. */
+	void (*stands)(struct server_jar *server_jar);
+	void (*gone)(struct server_jar *server_jar);
+};
+
+/* Holds @request as long as the jar is there. */
+void server_jar_init(struct server_jar *server_jar, struct server *server, enum plan_kind kind,
+		     struct serve_request *request);
+/* Make it a jar for calls: forks of @argv, which has @fds from 4 on. Takes @fds over. 0 or -ENOMEM. */
+int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int *fds, size_t fd_count);
+/*
+ * Begin. gone() tells what goes wrong, never from within this call. @host: what a survey for the same policy found a
+ * moment ago, which is taken over; NULL: look at the host now.
+ */
+void server_jar_build(struct server_jar *server_jar, struct host *host);
+/* Kill what is in it; gone() follows. */
+void server_jar_close(struct server_jar *server_jar);
+/* It will not be built: gone() follows. */
+void server_jar_give_up(struct server_jar *server_jar);
+void server_jar_done(struct server_jar *server_jar);
+
+/* For a job in it; server_jar_leave() when the job is done. */
+struct job_jar server_jar_enter(struct server_jar *server_jar);
+/* For something else that needs it; server_jar_leave() too. */
+void server_jar_hold(struct server_jar *server_jar);
+void server_jar_leave(struct server_jar *server_jar);
+/* Can processes of it change what other programs execute or obey? */
+bool server_jar_is_searched(const struct server_jar *server_jar);
+/* Search for what is not known yet, then call over(@owner), from within the loop or at once. */
+void server_jar_search(struct server_jar *server_jar, struct engine_search *search, void (*over)(void *owner),
+		       void *owner);
+/* A search in it is over: the next one compares with what it found. @has_more: processes may change something from now on. */
+void server_jar_found(struct server_jar *server_jar, struct engine_search *search, bool has_more);
+/* A job in it is over; @is_left: processes of it live on. */
+void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left);
+/* It is gone: search for what is not known yet, then call over(). The result is in server_jar->risky. */
+void server_jar_search_last(struct server_jar *server_jar, void (*over)(void *owner));
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gate/inspect/inspect_frames.h - where messages end, in what a WebSocket or gRPC brings to the jar
+ *
+ * Pure. A client may wait for the last byte of a message, so nothing of it can wait for the next one. Where a message ends is the
+ * host's word, and never depends on what a search has found.
+ */
+#ifndef BELLJAR_GATE_INSPECT_INSPECT_FRAMES_H
+#define BELLJAR_GATE_INSPECT_INSPECT_FRAMES_H
+
+#include "gate/inspect/inspect_secrets.h"
+
+/* --- WebSocket, RFC 6455 --- */
+
+#define FRAME_HEAD_MAX 10
+#define FRAME_CONTROL_MAX 125
+
+/* Zeroes to begin with. */
+struct frames {
+	unsigned char head[FRAME_HEAD_MAX];
+	size_t head_len;
+	uint64_t left; /* of the frame */
+	bool is_in_frame;
+	bool is_control, is_last; /* the frame */
+	bool is_in_message;
+	struct text control;
+	struct secret_search search; /* of the message, over all of its frames */
+};
+
+/*
+ * Write to @out what of the frames in @in may go on: as many frames, with the values in their messages made unreadable. Part of
+ * a frame may come in a later frame of the same message. False: they are no frames that a host may send without an extension.
+ */
+bool inspect_frames_hide(struct frames *frames, const struct secrets *secrets, struct http_slice in, struct text *out);
+void inspect_frames_done(struct frames *frames);
+
+/* --- gRPC --- */
+
+/* Zeroes to begin with. */
+struct grpc {
+	bool is_on; /* the body is made of messages */
+	unsigned char head[5];
+	size_t head_len;
+	uint32_t left;
+};
+
+/* Shorten @part to what belongs to one message. True: the message ends with it. */
+bool inspect_grpc_cut(struct grpc *grpc, struct http_slice *part);
+
+#endif
