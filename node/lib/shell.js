@@ -5,7 +5,7 @@
  * It is the shell itself, interactive but without a terminal, which reads its commands from a pipe that only we write. A command is one word of that
  * text, quoted, for `eval`: whatever is in it, it cannot end early or take in what follows. Interactive, because only then does an interrupt
  * leave the whole command and keep the shell. bash reports in a second line; other shells throw away what they have read when something goes wrong,
- * and report when they ask for the next command ($PS1). docs/design/0047 has the reasons.
+ * and report when they ask for the next command ($PS1). docs/design/18-kept-interpreters has the reasons.
  */
 
 import { asyncDispose } from './dispose.js';

@@ -2,7 +2,7 @@
 """The kept interpreter, inside the jar: it runs cells one after the other and keeps their variables.
 
 It begins as a call does (_inside.py) and then does not return: it reads requests from the socket of the call and answers each.
-The messages are in docs/design/0047. Cells run in this very process and may do anything to it, so your program believes nothing
+The messages are in docs/design/18-kept-interpreters. Cells run in this very process and may do anything to it, so your program believes nothing
 that comes from here: see _interpreter.py.
 
 A process of its own would be safer from its cells, but the variables are here. What protects the loop from accidents: an

@@ -10,7 +10,7 @@ from lint.check import c_files
 from lint.rules import INCLUDE, PUBLIC_HEADER, project_includes
 
 # Room: (what the names begin with that it exports, how many lines it may have, which rooms it may include). Lower rooms know
-# nothing of upper ones. A room in a room is one of its own. Lines only go down; docs/design/0089 says when they may not.
+# nothing of upper ones. A room in a room is one of its own. Lines only go down; docs/design/30-rooms-by-process says when they may not.
 ROOMS = {
     "base": ("*", 3600, ""),
     "base/sys": ("sys", 490, "base"),

@@ -3,7 +3,7 @@
  * engine/jar/jar_spares.c - have minders ready for the next runs of a session
  *
  * Making a minder takes longer than sending it a command, so minders are made ahead, off the path of the runs that are on
- * now. Each is for one run: docs/design/0038 has what using them again was worth.
+ * now. Each is for one run: docs/design/10-jars-and-slots has what using them again was worth.
  */
 #include "engine/jar/jar_parts.h"
 
@@ -14,7 +14,7 @@
 #define ASKED_MAX 16
 /*
  * Calls come in bursts, and each needs a minder that nobody has used: so many are ready, made one at a time, so that calls
- * that are under way have the other processors. docs/design/0031 has what other numbers cost.
+ * that are under way have the other processors. docs/design/11-calls has what other numbers cost.
  */
 #define CALLS_AHEAD 8
 
