@@ -8,11 +8,11 @@ from lint.check import WARNING, Check
 
 CHECKS = [
     Check("includes", rooms.includes),
-    Check("include-page", rooms.include_page),
     Check("core", rooms.core),
     Check("prefixes", rooms.prefixes),
     Check("budgets", rooms.budgets),
     Check("auditor-page", rooms.auditor_page),
+    Check("tour", rooms.tour),
     Check("frames", frames.frames),
     Check("headers", rules.headers),
     Check("child-symbols", inside.child_symbols, programs=("nm",), builds=("release",)),

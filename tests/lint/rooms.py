@@ -95,14 +95,6 @@ def includes(root: pathlib.Path) -> list[str]:
     return problems
 
 
-def include_page(root: pathlib.Path) -> list[str]:
-    """The page for readers has the same table."""
-    rows = [f"| `{room}` | {allowed or '–'} |" for room, (_, _, allowed) in ROOMS.items()]
-    if "\n".join(rows) in (root / PAGE).read_text():
-        return []
-    return [f"{PAGE}: its table of who may include whom is not the one of tests/lint/rooms.py"]
-
-
 def definitions(text: str) -> list[str]:
     """What a .c file defines for others: functions and objects."""
     text = DIRECTIVE.sub("", COMMENT_OR_TEXT.sub(lambda match: '""' if match.group()[0] == '"' else " ", text))
@@ -189,3 +181,20 @@ def auditor_page(root: pathlib.Path) -> list[str]:
             problems.append(f"{PAGE}: {cells[0]} has {count} lines, not {said}")
     audited = [room for room in ROOMS if room.split("/")[0] in ("inside", "gate") or room in ("helper", "engine/gate")]
     return problems + [f"{PAGE}: the table for auditors lacks {room}/" for room in audited if room not in named]
+
+
+TOUR = "docs/tour.md"
+TOUR_ROW = re.compile(r"^\|[^|]*\| (\S+\.(?:c|py)) \| `(\w+)` \|", re.M)
+
+
+def tour(root: pathlib.Path) -> list[str]:
+    """Each function that the tour names is in the file that it names."""
+    problems = []
+    rows = TOUR_ROW.findall((root / TOUR).read_text())
+    for name, function in rows:
+        path = root / (name if name.startswith("python/") else f"src/{name}")
+        if not path.is_file():
+            problems.append(f"{TOUR}: {name} does not exist")
+        elif not re.search(rf"^(?:[a-z][^\n;]*\b{function}\(|\s*(?:async )?def {function}\()", path.read_text(), re.M):
+            problems.append(f"{TOUR}: {name} has no function {function}()")
+    return problems if rows else [f"{TOUR} has no row"]
