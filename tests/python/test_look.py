@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Set
 
 import belljar
-from harness.bounds import BOUND
+from harness.bounds import BOUND, SLOWNESS
 from package_case import PackageCase, tearDownModule  # noqa: F401
 
 
@@ -77,10 +77,12 @@ class Looks(PackageCase):
         self.wait_until_there("went")
         self.assertEqual(self.names(jar.look()), {"AGENTS.md"})
         self.assertEqual(self.names(asyncio.run(jar.look_async())), {"AGENTS.md"})
+        # A result has what no result had before, also where an answer had it; the next one does not.
+        self.assertEqual(self.names(jar.run(["true"]).risky), {"AGENTS.md"})
         self.assertEqual(jar.run(["true"]).risky, [])
 
     def test_a_jar_whose_time_is_over_says_what_was_left(self) -> None:
-        jar = self.open(ttl=1)
+        jar = self.open(ttl=2 * SLOWNESS)
         jar.run(["sh", "-c", "(echo x > AGENTS.md; exec sleep 600) &"], detach=True)
         deadline = time.monotonic() + BOUND
         with self.assertRaisesRegex(belljar.EngineError, "time to live is over"):

@@ -27,7 +27,7 @@ static void on_over(void *owner)
 	struct json_writer writer = {.text = &payload, .has_byte_escapes = true};
 
 	look->object.is_dead = true;
-	server_jar_found(look->server_jar, &look->search, true);
+	server_jar_looked(look->server_jar, &look->search);
 	if (!channel)
 		return;
 	json_open_object(&writer, NULL);

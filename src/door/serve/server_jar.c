@@ -207,6 +207,7 @@ void server_jar_done(struct server_jar *server_jar)
 	engine_search_done(&server_jar->search);
 	engine_baseline_release(server_jar->baseline);
 	survey_risky_done(&server_jar->risky);
+	survey_risky_done(&server_jar->looked);
 	engine_guard_close(&server_jar->guard);
 	jar_free(server_jar->jar);
 	close_zygote_fds(server_jar);
@@ -306,7 +307,15 @@ void server_jar_found(struct server_jar *server_jar, struct engine_search *searc
 
 void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left)
 {
+	survey_risky_merge(&job->search.risky, &server_jar->looked);
+	survey_risky_done(&server_jar->looked);
 	server_jar_found(server_jar, &job->search, is_left || server_jar->run_count > 1);
+}
+
+void server_jar_looked(struct server_jar *server_jar, struct engine_search *search)
+{
+	survey_risky_merge(&server_jar->looked, &search->risky);
+	server_jar_found(server_jar, search, true);
 }
 
 static void on_searched_last(void *owner)

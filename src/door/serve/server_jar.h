@@ -29,7 +29,8 @@ struct server_jar {
 		*baseline;           /* of the last search in a jar that is kept; NULL: there is nothing to search */
 	struct engine_search search; /* when it is gone */
 	void (*searched_last)(void *owner);
-	struct risky_list risky; /* what all searches in it have found */
+	struct risky_list risky;  /* what all searches in it have found */
+	struct risky_list looked; /* of these, what only answers to LOOK had: the next run's result has it too */
 	bool has_unseen;         /* its processes may have changed something since that search */
 	bool is_standing;        /* it stands or stood */
 	bool is_gone;
@@ -67,8 +68,10 @@ void server_jar_search(struct server_jar *server_jar, struct engine_search *sear
 		       void *owner);
 /* A search in it is over: the next one compares with what it found. @has_more: processes may change something from now on. */
 void server_jar_found(struct server_jar *server_jar, struct engine_search *search, bool has_more);
-/* A job in it is over; @is_left: processes of it live on. */
+/* A job in it is over: its result also has what LOOK found. @is_left: processes of it live on. */
 void server_jar_searched(struct server_jar *server_jar, struct job *job, bool is_left);
+/* The search of a LOOK is over. */
+void server_jar_looked(struct server_jar *server_jar, struct engine_search *search);
 /* It is gone: search for what is not known yet, then call over(). The result is in server_jar->risky. */
 void server_jar_search_last(struct server_jar *server_jar, void (*over)(void *owner));
 
