@@ -35,7 +35,7 @@ class OutputGone(JarCase):
         """The command has ended, and nobody has taken what is in the pipe."""
         stdout = process.stdout
         assert stdout
-        is_over = lambda: unread(stdout.fileno()) and not census.descendants(process.pid)  # noqa: E731
+        is_over = lambda: unread(stdout.fileno()) and not census.children(process.pid)  # noqa: E731
         self.wait_for(is_over, "the command has ended, its output waits")
 
     def broken_pipe(self) -> int:
