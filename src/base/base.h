@@ -19,7 +19,7 @@
 #define MAX_OF(a, b) ((a) > (b) ? (a) : (b))
 #define PRINTF_LIKE(format_index, first_index) __attribute__((format(printf, format_index, first_index)))
 
-/* A limit that is not there. Zero is a real limit for some keys, so "none" needs a value of its own. */
+/* No limit. Zero is a real limit for some keys, so "none" needs its own value. */
 #define LIMIT_NONE UINT64_MAX
 
 static inline int take_fd(int *fd)

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* Append the encoding of @len bytes to @out: no line breaks, nothing for no bytes. */
+/* Append the encoding of @len bytes to @out, without line breaks. */
 void base64_append(struct text *out, const void *bytes, size_t len);
 
 #endif

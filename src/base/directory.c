@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/directory.c - what is in a directory, without allocating: readdir() would
+ * base/directory.c - read a directory without allocating memory, as readdir() would
  */
 #include "base/directory.h"
 

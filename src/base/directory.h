@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/directory.h - what is in a directory, without allocating: readdir() would
+ * base/directory.h - read a directory without allocating memory, as readdir() would
  */
 #ifndef BELLJAR_BASE_DIRECTORY_H
 #define BELLJAR_BASE_DIRECTORY_H
@@ -14,7 +14,7 @@ struct directory {
 	long len, at; /* of the piece that is in the buffer */
 };
 
-/* As getdents64() writes it. */
+/* The layout that getdents64() writes. */
 struct directory_entry {
 	uint64_t inode;
 	int64_t offset;
@@ -23,11 +23,11 @@ struct directory_entry {
 	char name[];
 };
 
-/* Read one piece: its length, 0 at the end, a negative errno. */
+/* Read one piece. Returns its length, 0 at the end, or a negative errno. */
 long directory_read(struct directory *directory);
-/* The next entry of the piece but "." and ".."; NULL: there is none. */
+/* Return the next entry of the piece, skipping "." and "..", or NULL at its end. */
 const struct directory_entry *directory_next_read(struct directory *directory);
-/* The next entry of the directory likewise, reading on where necessary; NULL also on failure. */
+/* Return the next entry of the directory, and read more pieces as needed. NULL at the end or on failure. */
 const struct directory_entry *directory_next(struct directory *directory);
 
 #endif

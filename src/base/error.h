@@ -21,7 +21,7 @@ enum stage {
 	STAGE_ISOLATE, /* a wall could not be built */
 	STAGE_ENGINE,  /* Belljar's own machinery */
 	STAGE_EXEC,    /* the command could not be started */
-	STAGE_OUTPUT,  /* nobody takes the output */
+	STAGE_OUTPUT,  /* the output could not be written */
 	STAGE_COUNT,
 };
 
@@ -38,7 +38,7 @@ struct error {
  */
 int error_set(struct error *error, enum stage stage, int errno_value, const char *format, ...) PRINTF_LIKE(4, 5);
 #ifdef __clang_analyzer__
-/* It looks at one file at a time, and does not know what every caller relies on. */
+/* For the static analyser, which sees one file at a time: error_set() returns a negative errno. */
 #define error_set(...)                                                                                                 \
 	({                                                                                                             \
 		int set_errno = (error_set)(__VA_ARGS__);                                                              \

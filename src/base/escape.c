@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/escape.c - names that anybody chose, made harmless
+ * base/escape.c - make untrusted names harmless
  */
 #include "base/escape.h"
 

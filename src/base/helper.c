@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/helper.c - helpers are known by their name, and by who their parent is
+ * base/helper.c - recognise helpers by their name and their parent
  *
- * A command can give itself any name; it is no child of the engine's.
+ * A command can give itself any name, but the engine is not its parent.
  */
 #include "base/helper.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/helper.h - which processes are helpers of this one: they go where it goes
+ * base/helper.h - recognise this process's helpers: they move between cgroups with it
  */
 #ifndef BELLJAR_BASE_HELPER_H
 #define BELLJAR_BASE_HELPER_H

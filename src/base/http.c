@@ -72,7 +72,7 @@ bool http_next_word(struct http_slice *list, struct http_slice *word)
 
 enum line { LINE_MORE, LINE_WHOLE, LINE_BAD };
 
-/* One line, which ends in CR LF and has neither of both, nor a NUL, inside. */
+/* Read one line, which ends in CR LF and contains neither of them, nor a NUL. */
 static enum line read_line(const char *bytes, size_t len, size_t *at, struct http_slice *line)
 {
 	const char *end = memchr(bytes + *at, '\n', len - *at);
@@ -140,7 +140,7 @@ const char *http_length_fault(struct http_slice value, uint64_t *out)
 	return NULL;
 }
 
-/* Headers that a Connection header names are taken off on the way. Without these two a message means something else. */
+/* A hop removes the headers that a Connection header names. Without these two, a message would mean something else. */
 static bool may_be_taken_off(struct http_slice name)
 {
 	return !http_is(name, "Content-Length") && !http_is(name, "Host");
@@ -335,7 +335,7 @@ ssize_t http_read_answer(const char *bytes, size_t len, const char *method, stru
 enum chunk_state {
 	CHUNK_SIZE,      /* no digit yet */
 	CHUNK_DIGITS,    /* more digits, an extension, or the end of the line */
-	CHUNK_EXTENSION, /* which nobody needs */
+	CHUNK_EXTENSION, /* ignored */
 	CHUNK_LINE_END,
 	CHUNK_DATA,
 	CHUNK_DATA_CR,
@@ -362,7 +362,7 @@ static bool take_digit(struct http_body *body, char c)
 	return true;
 }
 
-/* One character of a chunked body that is not data. False: it may not stand there. */
+/* Take one character of a chunked body that is not data. Returns false if it is invalid there. */
 static bool take_char(struct http_body *body, char c)
 {
 	switch ((enum chunk_state)body->state) {

@@ -2,8 +2,8 @@
 /*
  * base/http.h - HTTP/1.1, read strictly or not at all
  *
- * Pure and bounded. What two programs could read in two ways is refused: a server behind a gate reads it again. Whatever is passed
- * on is written anew from what was understood.
+ * Pure and bounded. The parser refuses input that two programs could read differently, since the server behind the
+ * gate parses it again. The gate forwards text that it wrote itself from the parsed form.
  */
 #ifndef BELLJAR_BASE_HTTP_H
 #define BELLJAR_BASE_HTTP_H
@@ -50,23 +50,23 @@ struct http_head {
 	const char *why;           /* it is refused */
 };
 
-/* The length of the head; 0: more bytes are needed; -EINVAL: it is refused, and head->why says why. */
+/* Return the length of the head, 0 if more bytes are needed, or -EINVAL if it is refused (the reason: head->why). */
 ssize_t http_read_request(const char *bytes, size_t len, struct http_head *head);
-/* @method is what was asked for. */
+/* The same for the response to a request with @method. */
 ssize_t http_read_answer(const char *bytes, size_t len, const char *method, struct http_head *head);
 
-bool http_is(struct http_slice slice, const char *word); /* whatever the case of its letters */
-/* The next of the words that commas separate; false: there is none. */
+bool http_is(struct http_slice slice, const char *word); /* ignores case */
+/* Take the next word of a comma-separated list. Returns false at its end. */
 bool http_next_word(struct http_slice *list, struct http_slice *word);
-/* Forget what was read before. */
+/* Reset @head for another read. */
 void http_head_clear(struct http_head *head);
-/* Why this cannot be a header, a length, or a method and its target; NULL: it can. */
+/* Return why this is not a valid header, length, or method and target; NULL: it is valid. */
 const char *http_header_fault(const struct http_header *header);
 const char *http_length_fault(struct http_slice value, uint64_t *out);
 const char *http_target_fault(const struct http_head *head);
-/* False: that is no method. */
+/* Returns false if it is not a valid method. */
 bool http_take_method(struct http_slice method, struct http_head *head);
-/* Does this header concern only one connection? Such ones are not passed on. */
+/* Does this header concern only one connection? The gate does not forward such headers. */
 bool http_is_for_one_hop(const struct http_head *head, const struct http_header *header);
 
 /* A body that arrives in pieces. */
@@ -80,8 +80,8 @@ struct http_body {
 
 void http_body_init(struct http_body *body, enum http_body_kind kind, uint64_t bytes);
 /*
- * Take from the bytes that have come: how many of them are used up, or -EINVAL. *@part is what of them belongs to the body.
- * Call again until nothing is used.
+ * Consume received bytes. Returns how many were used, or -EINVAL. *@part is the part of them that belongs to the body.
+ * Call again until it returns 0.
  */
 ssize_t http_body_take(struct http_body *body, const char *bytes, size_t len, struct http_slice *part);
 /* Write a part of a body; an empty one ends it. */

@@ -100,7 +100,7 @@ static bool is_space(char character)
 	return character == ' ' || character == '\t' || character == '\n' || character == '\r';
 }
 
-/* How long the character at @at is; 0: it has no place in a document. */
+/* Return the length of the character at @at; 0: it is not allowed in a document. */
 static size_t check_character(const char *at, const char *end)
 {
 	unsigned char byte = (unsigned char)*at;
@@ -168,7 +168,7 @@ static int skip_space(struct reader *reader)
 	return 0;
 }
 
-/* The character at the cursor, for a message. */
+/* Refuse the character at the cursor. */
 static int refuse_character(struct reader *reader, const char *expected)
 {
 	bool is_cut;
@@ -218,7 +218,7 @@ static void append_utf8(struct text *text, uint32_t code)
 	text_append_char(text, (char)(0x80 | (code & 0x3f)));
 }
 
-/* At "\u". A character beyond U+FFFF is written as two, high surrogate first; either alone means nothing. */
+/* Read from "\u" on. A character beyond U+FFFF is two escapes, high surrogate first; neither is valid alone. */
 static int read_unicode_escape(struct reader *reader, struct text *text)
 {
 	int32_t code = hex4(reader, reader->at + 2), low;
@@ -267,7 +267,7 @@ static int read_escape(struct reader *reader, struct text *text)
 	return 0;
 }
 
-/* Stands for itself in a string. Of control characters the document has no others than these. */
+/* Does @character mean itself in a string? check_character() has refused the other control characters. */
 static bool is_plain(char character)
 {
 	return character != '"' && character != '\\' && (character == ' ' || !is_space(character));
@@ -302,7 +302,7 @@ static int read_string(struct reader *reader, char **string_out, size_t *len_out
 	if (reader->at == reader->end)
 		return refuse(reader, start, "this string is not closed");
 	advance(reader, 1);
-	text_append(&text, "", 0); /* so that an empty string has its NUL */
+	text_append(&text, "", 0); /* gives an empty string its NUL */
 	if (text_failed(&text))
 		return out_of_memory(reader);
 	*len_out = text.len;
@@ -319,7 +319,7 @@ static size_t count_digits(const struct reader *reader, const char *from)
 	return (size_t)(at - from);
 }
 
-/* The length of the number at the cursor, 0 if there is none; *@is_integer_out: neither fraction nor exponent. */
+/* Return the length of the number at the cursor, or 0. *@is_integer_out: it has neither fraction nor exponent. */
 static size_t scan_number(const struct reader *reader, bool *is_integer_out)
 {
 	const char *at = reader->at;
@@ -381,7 +381,7 @@ static int read_number(struct reader *reader, struct json_value *out)
 
 static int read_value(struct reader *reader, struct json_value *out);
 
-/* Room for one more element, zeroed, in an array that grows by doubling. NULL: no memory. */
+/* Make room for one more zeroed element in an array that grows by doubling. NULL: out of memory. */
 static void *grow(void **items, size_t count, size_t item_size)
 {
 	if ((count & (count - 1)) == 0) {
@@ -395,8 +395,8 @@ static void *grow(void **items, size_t count, size_t item_size)
 }
 
 /*
- * After an element: true in *@is_more_out if another one follows. A comma may stand before the closing bracket, so that
- * lines can be moved about freely.
+ * Read on after an element; set *@is_more_out if another one follows. A comma may precede the closing bracket, so that
+ * people can reorder lines freely.
  */
 static int next_element(struct reader *reader, char closing, struct position start, bool *is_more_out)
 {
@@ -566,7 +566,7 @@ static int read_group(struct reader *reader, struct json_value *out)
 	return rc;
 }
 
-/* What was built is in *@out also on failure, for the owner to free. */
+/* Also on failure *@out holds the parts read so far, which the owner frees. */
 static int read_value(struct reader *reader, struct json_value *out)
 {
 	char first = reader->at < reader->end ? *reader->at : '\0';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json_read.h - read JSON that people write, and say exactly where it is wrong
+ * base/json_read.h - read JSON that people write, and report exactly where it is wrong
  *
- * UTF-8 JSON with `//` and block comments and trailing commas. Every value and every key knows its line and column, both
- * from 1, columns counted in characters. Strings never hold a NUL, so they are plain C strings.
+ * UTF-8 JSON with `//` and block comments and trailing commas. Every value and every key knows its line and column,
+ * both from 1, columns counted in characters. Strings never hold a NUL, so they are plain C strings.
  */
 #ifndef BELLJAR_BASE_JSON_READ_H
 #define BELLJAR_BASE_JSON_READ_H
@@ -35,7 +35,7 @@ struct json_value {
 	union {
 		bool boolean;
 		struct {
-			char *digits; /* as it stands in the document: exact where a double is not */
+			char *digits; /* as written in the document: exact where a double is not */
 			union {
 				int64_t integer;
 				double real;
@@ -64,13 +64,13 @@ struct json_member {
 };
 
 struct json_input {
-	const char *name; /* stands in messages: "NAME:LINE:COLUMN: ..." */
+	const char *name; /* for messages: "NAME:LINE:COLUMN: ..." */
 	const char *bytes;
 	size_t len;
 	enum stage stage;   /* of the errors */
 	size_t max_bytes;   /* 0: JSON_MAX_BYTES */
 	size_t max_entries; /* of a list; 0: JSON_MAX_ENTRIES */
-	/* A lone low surrogate, U+DC80 to U+DCFF, stands for the byte 0x80 to 0xFF, which is then no UTF-8. */
+	/* A lone low surrogate, U+DC80 to U+DCFF, means a raw byte 0x80 to 0xFF that is not UTF-8. */
 	bool has_byte_escapes;
 };
 
@@ -78,12 +78,12 @@ struct json_input {
 int json_parse(const struct json_input *input, struct json_value *out, struct error *error);
 void json_value_done(struct json_value *value);
 
-/* The member of that name, or NULL; @object must be one. */
+/* Return the member of that name, or NULL. @object is an object. */
 const struct json_member *json_find(const struct json_value *object, const char *name);
 
-/* The value of that name and type, or NULL; NULL too if @object is NULL or no object. */
+/* Return the value of that name and type, or NULL; NULL too if @object is NULL or not an object. */
 const struct json_value *json_member(const struct json_value *object, const char *name, enum json_type type);
-/* The string of that name, or NULL. */
+/* Return the string of that name, or NULL. */
 const char *json_string_of(const struct json_value *object, const char *name);
 
 /* For messages: "a list", "null". */

@@ -22,7 +22,7 @@ static void new_line(struct json_writer *writer)
 		text_append_char(writer->text, ' ');
 }
 
-/* DEL and C1 controls are legal in JSON, but a terminal that shows the result must not obey them. */
+/* DEL and C1 controls are legal in JSON, but a terminal that shows the result must not act on them. */
 static bool must_escape(const unsigned char *bytes, size_t len)
 {
 	return bytes[0] < 0x20 || bytes[0] == 0x7f || (len == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0);

@@ -34,7 +34,7 @@ static inline void *list_extend(void **items, size_t *count, size_t *capacity, s
 	return item;
 }
 
-/* A new zeroed item at the end, or NULL: no memory. Earlier pointers into the list are void after this. */
+/* Append a zeroed item and return it; NULL: out of memory. This invalidates earlier pointers into the list. */
 #define list_add(list)                                                                                                 \
 	((__typeof__((list)->items))list_extend((void **)&(list)->items, &(list)->count, &(list)->capacity,            \
 						sizeof(*(list)->items)))

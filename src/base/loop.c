@@ -16,7 +16,7 @@
 
 #define EVENTS_PER_TURN 64
 #define NUMBER_EPOLL_PWAIT2 441
-/* What deadlines may take of a turn before descriptors have theirs. */
+/* The most time per turn that timers take before descriptors get theirs. */
 #define TIMERS_PER_TURN_NS 1000000ULL
 
 struct loop {
@@ -148,7 +148,7 @@ static int wait_for_events(struct loop *loop, uint64_t timeout_ns)
 
 	if (count >= 0 || errno != ENOSYS)
 		return count;
-	/* Before Linux 5.11, in milliseconds, rounded up: waking a little early would turn in a circle until the deadline. */
+	/* Before Linux 5.11: round up to milliseconds, since waking too early would spin until the deadline. */
 	return epoll_wait(loop->epoll_fd, loop->events, EVENTS_PER_TURN,
 			  timeout_ns == WAIT_FOREVER ? -1 : (int)MIN_OF((timeout_ns + 999999) / 1000000, 3600000ULL));
 }
@@ -168,7 +168,7 @@ static void call_timers(struct loop *loop)
 	}
 }
 
-/* One a turn, since the list may change under the call; it goes to the end, so that each has its turn. */
+/* Call one per turn, since the callback may change the list. Move it to the end, so that each gets its turn. */
 static void call_always_ready(struct loop *loop)
 {
 	struct loop_watch **at = &loop->ready, *watch;

@@ -2,7 +2,7 @@
 /*
  * base/loop.h - wait for descriptors and deadlines, single-threaded
  *
- * A watch belongs to whoever embeds it; the loop only borrows it. Callbacks may add, change and remove any watch,
+ * The struct that embeds a watch owns it; the loop only borrows it. Callbacks may add, change and remove any watch,
  * their own included. Descriptors that epoll cannot watch (regular files) count as always ready.
  */
 #ifndef BELLJAR_BASE_LOOP_H
@@ -36,10 +36,10 @@ struct loop_timer {
 	struct loop_timer *next;
 };
 
-struct loop *loop_new(void); /* NULL: no memory or no descriptor, errno says */
+struct loop *loop_new(void); /* NULL: no memory or no descriptor; see errno */
 void loop_free(struct loop *loop);
 
-/* Watch @fd for @events (0: only errors and hang-ups). 0 or a negative errno. */
+/* Watch @fd for @events (0: only errors and hang-ups). Returns 0 or a negative errno. */
 int loop_add(struct loop *loop, struct loop_watch *watch, int fd, uint32_t events, loop_watch_function *function,
 	     void *owner);
 void loop_change(struct loop_watch *watch, uint32_t events);
@@ -50,9 +50,9 @@ void loop_arm(struct loop *loop, struct loop_timer *timer, uint64_t deadline_ns,
 	      void *owner);
 void loop_disarm(struct loop_timer *timer);
 
-/* Turn until no timer is armed, or @until_ns: what was begun and nobody waits for is finished. */
+/* Run the loop until no timer is armed, or until @until_ns, to finish background work. */
 void loop_drain(struct loop *loop, uint64_t until_ns);
-/* Wait for the next events and deadlines and call back. 0, or a negative errno. */
+/* Wait for the next events and deadlines and call back. Returns 0 or a negative errno. */
 int loop_turn(struct loop *loop);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/paths.c - questions about the names of paths
+ * base/paths.c - compare the names of paths
  */
 #include "base/paths.h"
 
-/* One pass without strlen(): planning a jar asks this some ten thousand times. */
+/* One pass without strlen(): planning a jar calls this about ten thousand times. */
 bool path_is_within(const char *path, const char *directory)
 {
 	if (directory[0] == '/' && !directory[1])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/processor.c - where this process runs, and how soon: it is all about time, and nothing depends on it
+ * base/processor.c - choose where and how soon this process runs, for speed alone
  */
 #include "base/processor.h"
 
@@ -16,7 +16,7 @@ void processor_stay(struct processors *before)
 	size_t word = (size_t)processor / (8 * sizeof(long));
 
 	before->len = 0;
-	/* One with more processors than there are bits is not worth a larger set. */
+	/* Skip machines with more processors than the set has bits. */
 	if (len <= 0 || processor < 0 || word >= ARRAY_LEN(here.bits))
 		return;
 	here.bits[word] = 1UL << (size_t)processor % (8 * sizeof(long));
@@ -30,7 +30,7 @@ void processor_roam(const struct processors *before)
 
 	if (!before->len || syscall(SYS_sched_setaffinity, 0, before->len, before->bits) == 0)
 		return;
-	/* Its processors were taken from it meanwhile: any that it is allowed. */
+	/* The process lost those processors meanwhile: use any that it is allowed. */
 	memset(all.bits, 0xff, sizeof(all.bits));
 	(void)syscall(SYS_sched_setaffinity, 0, sizeof(all.bits), all.bits);
 }
@@ -43,7 +43,7 @@ struct scheduling {
 	uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/* The shortest that the kernel takes. */
+/* The shortest time slice that the kernel accepts. */
 #define PROMPT_RUNTIME_NS 100000
 #define SCHEDULING_NOT_FOR_CHILDREN 1
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/processor.h - where this process runs, and how soon: it is all about time, and nothing depends on it
+ * base/processor.h - choose where and how soon this process runs: for speed alone, correctness does not depend on it
  *
  * May be called between clone and exec: no allocation, no locks.
  */
@@ -16,16 +16,16 @@ struct processors {
 };
 
 /*
- * Stay on this processor: a child that is made now begins here, where its parent is about to sleep. Elsewhere it might
- * wait behind other work for milliseconds, or for a processor that sleeps. Child and parent must roam again, with what was
- * @before; neither call can fail, it is only about time.
+ * Stay on this processor: a child forked now begins here, where its parent is about to sleep. Elsewhere it might
+ * wait for milliseconds behind other work, or for a processor to wake. Child and parent must both roam again with
+ * @before. Neither call reports a failure, since only speed is at stake.
  */
 void processor_stay(struct processors *before);
 void processor_roam(const struct processors *before);
 
 /*
- * Have this process, not its children, run soon after it wakes, in short turns: it gets no more of a processor than others,
- * but what wakes in a crowd of thousands need not wait for them. Before Linux 6.12 nothing changes.
+ * Have the kernel run this process, not its children, soon after it wakes, in short turns. It gets no larger share of a
+ * processor, but need not wait behind thousands of others. Before Linux 6.12 nothing changes.
  */
 void processor_be_prompt(void);
 

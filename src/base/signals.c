@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define NAME(symbol) [symbol] = #symbol
-/* As the C library counts them: it keeps the first two for itself. */
+/* As the C library counts them: it reserves the first two. */
 #define REAL_TIME(number) [34 + (number)] = "SIGRTMIN+" #number
 
 static const char *const signal_names[] = {

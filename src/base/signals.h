@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/* "SIGKILL"; "SIGRTMIN+3", "SIG32" for those without a name of their own. Static storage, never NULL. */
+/* Return "SIGKILL"; "SIGRTMIN+3" or "SIG32" for those without their own name. Static storage, never NULL. */
 const char *signal_name(int number);
 /* The other way round; 0: no such name. */
 int signal_number(const char *name);

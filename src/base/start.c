@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/start.c - standard descriptors, and where arguments and environment lie
+ * base/start.c - fill the standard descriptors, and find the memory of arguments and environment
  */
 #include "base/start.h"
 

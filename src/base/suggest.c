@@ -2,8 +2,8 @@
 /*
  * base/suggest.c - edit distance with swaps, over short words
  *
- * One insertion, deletion, replacement or swap of neighbours costs one; capitals cost nothing. A word is near if no more
- * than a third of it has to change, so that short words are not "corrected" into something else entirely.
+ * One insertion, deletion, replacement or swap of neighbours costs one; capitals cost nothing. A word is near if no
+ * more than a third of it has to change, so that short words are not "corrected" into something else entirely.
  */
 #include "base/suggest.h"
 

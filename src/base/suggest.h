@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-/* For candidates that stand in a table of some other shape: start with {.word = ...}, consider each, read @best. */
+/* For candidates in a table of another shape: start with {.word = ...}, consider each, read @best. */
 struct suggestion {
 	const char *word;
 	const char *best; /* NULL while nothing is near */
@@ -16,7 +16,7 @@ struct suggestion {
 
 void suggest_consider(struct suggestion *suggestion, const char *candidate);
 
-/* The nearest of a NULL-terminated list, or NULL if none is near. */
+/* Return the nearest of a NULL-terminated list, or NULL if none is near. */
 const char *suggest_from(const char *word, const char *const *candidates);
 
 #endif

@@ -29,11 +29,11 @@ void text_append_format_list(struct text *text, const char *format, va_list argu
 /* Drop the first @len bytes. */
 void text_consume(struct text *text, size_t len);
 void text_clear(struct text *text);
-/* Room for @len more bytes at the end, to be filled by the caller, who then adds to @len. NULL if memory ran out. */
+/* Reserve @len bytes at the end. The caller fills them and then adds to text->len. Returns NULL if memory ran out. */
 char *text_reserve(struct text *text, size_t len);
-/* Append what @fd has, up to its end. 0, -EFBIG if the text is longer than @max_len then, or another negative errno. */
+/* Append all of @fd. Returns 0, -EFBIG if the text is then longer than @max_len, or another negative errno. */
 int text_read_all(struct text *text, int fd, size_t max_len);
-/* Write @len bytes, however many calls that takes. 0 or a negative errno. */
+/* Write @len bytes, in several calls if necessary. Returns 0 or a negative errno. */
 int text_write_all(int fd, const void *bytes, size_t len);
 
 static inline bool text_failed(const struct text *text)

@@ -2,9 +2,9 @@
 /*
  * base/units.c - durations and sizes as people write them
  *
- * Whole arithmetic throughout: "0.1s" is exactly 100 ms, whatever the locale and the floating point unit think of it.
- * A duration drops what is finer than a nanosecond, because programs print their floats with 17 digits. A size that is
- * not a whole number of bytes is a mistake. Results stay within int64_t, as the kernel's own limits do.
+ * The code uses integers only: "0.1s" is exactly 100 ms, independent of locale and floating point. A duration drops
+ * digits below a nanosecond, because programs print floats with 17 digits. A size that is not a whole number of bytes
+ * is an error. Results stay within int64_t, as the kernel's own limits do.
  */
 #include "base/units.h"
 
@@ -15,7 +15,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_SECOND UINT64_C(1000000000)
-/* Digits after the point that are looked at; 10^18 times the largest unit fits 128 bits with ease. */
+/* Digits after the point that count; 10^18 times the largest unit fits into 128 bits. */
 #define MAX_FRACTION_DIGITS 18
 
 struct unit {
@@ -23,7 +23,7 @@ struct unit {
 	uint64_t factor;
 };
 
-/* From large to small; the last one is the unit that the result is stored in, or nearest to it. */
+/* From large to small; the last one is the unit of the result, or nearest to it. */
 static const struct unit duration_units[] = {
 	{"h", 3600 * NS_PER_SECOND}, {"m", 60 * NS_PER_SECOND}, {"s", NS_PER_SECOND}, {"ms", NS_PER_MS}};
 static const struct unit size_units[] = {
@@ -79,7 +79,7 @@ static int parse_decimal(const char **at, struct decimal *out)
 	return 0;
 }
 
-/* Digits that overflow in a text that is no number at all are still "no number": look on before saying -ERANGE. */
+/* Digits may overflow in a text that is not a number: check the whole text before returning -ERANGE. */
 static bool is_number_with_unit(const char *string, const char *unit_letters)
 {
 	string += strspn(string, "0123456789");

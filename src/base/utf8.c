@@ -4,7 +4,7 @@
  */
 #include "base/utf8.h"
 
-/* Length and range of the second byte for each kind of lead byte; the second byte's range is what rules out the rest. */
+/* For each kind of lead byte: the length, and the range of the second byte, which excludes the invalid rest. */
 struct lead {
 	unsigned char first, last;
 	unsigned char len;
@@ -25,7 +25,7 @@ static const struct lead *find_lead(unsigned char byte)
 	return NULL;
 }
 
-/* How many bytes from @bytes on are well-formed so far, for a lead that is not ASCII. */
+/* Count the well-formed bytes from @bytes on, for a lead byte that is not ASCII. */
 static size_t well_formed_prefix(const struct lead *lead, const unsigned char *bytes, size_t len)
 {
 	size_t good = 1;

@@ -13,10 +13,10 @@
  */
 size_t utf8_character(const unsigned char *bytes, size_t len, bool *is_cut);
 
-/* How many bytes one U+FFFD stands for at an invalid place: the maximal well-formed prefix, at least 1. */
+/* Return how many bytes one U+FFFD replaces at an invalid place: the maximal well-formed prefix, at least 1. */
 size_t utf8_bad_span(const unsigned char *bytes, size_t len);
 
-/* Bytes at the end of @bytes that begin a character which is not complete: 0 to 3. */
+/* Return how many bytes at the end of @bytes begin an incomplete character: 0 to 3. */
 size_t utf8_cut_tail(const unsigned char *bytes, size_t len);
 
 bool utf8_is_valid(const unsigned char *bytes, size_t len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/reap/reap_children.c - who is whose child, as /proc tells it
+ * base/reap/reap_children.c - find the children of processes in /proc
  */
 #include "base/reap/reap_children.h"
 

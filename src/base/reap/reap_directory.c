@@ -2,12 +2,12 @@
 /*
  * base/reap/reap_directory.c - the run's own directory on the host, where there are no mounts to make one
  *
- * It is made and removed by the jar's first process, which outlives the engine if that is killed. What lies in it is the
- * untrusted command's work: no symbolic link is followed, and a tree of any depth is removed with two descriptors and no
+ * The jar's first process makes and removes it, since that process outlives a killed engine. The untrusted command
+ * wrote the content: the code follows no symbolic link, and removes a tree of any depth with two descriptors and no
  * recursion, by lifting every directory up to the top before removing it.
  *
- * Its maker holds a lock on it. Where engine and first process were killed at once, nobody does, and the next run on this
- * rung that ends removes it.
+ * Its maker holds a lock on it. If engine and first process are killed together, the kernel drops the lock. The next
+ * run that ends on this rung removes the directory.
  */
 #include "base/reap/reap.h"
 
@@ -28,7 +28,7 @@
 #define PATH_BYTES 4096
 #define NAME_BEGINNING "belljar-"
 #define NAME_DIGITS 16
-/* Longer than it takes from making a directory to locking it. */
+/* More time than it takes to make a directory and lock it. */
 #define STALE_SECONDS 60
 
 int reap_make_directory(const char *path)
@@ -41,7 +41,7 @@ int reap_make_directory(const char *path)
 	top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (top < 0)
 		return -errno;
-	/* Where a file system has no locks, the directory is never taken for one that nobody holds either. */
+	/* If the file system has no locks, this fails, and so no other run can lock and remove the directory. */
 	flock(top, LOCK_EX | LOCK_NB);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)
 		if (mkdirat(top, parts[i], 0700) < 0)
@@ -49,7 +49,7 @@ int reap_make_directory(const char *path)
 	return take_fd(&top);
 }
 
-/* A directory's own permissions may be in the way of emptying and of moving it. If they stay so, removing fails. */
+/* Grant the permissions needed to empty and move a directory. If this fails, removing it fails. */
 static void make_removable(int parent, const struct directory_entry *entry)
 {
 	if (entry->type == DT_DIR && fchmodat(parent, entry->name, 0700, 0) < 0)
@@ -121,7 +121,7 @@ void reap_sweep(const char *path)
 	reap_sweep_at(AT_FDCWD, path);
 }
 
-/* A name as survey_probe() makes them. */
+/* Is @name one that survey_probe() makes? */
 static bool is_run_directory_name(const char *name)
 {
 	const char *digits = name + strlen(NAME_BEGINNING);

@@ -2,10 +2,10 @@
 /*
  * base/reap/reap_hunt.c - find and end every descendant where there is no pid namespace to do it
  *
- * This process is a subreaper: a descendant whose parent ends becomes its child, in whatever session or process group it
- * hides. So its children are killed until there are none. Chains that keep forking away (fork, setsid, exit) come up
- * here with every link they lose, and are faster than a walk through the tree: most rounds kill children only. A tree
- * that grows in its depth is not ended that way: every now and then all of it is frozen, and then killed.
+ * This process is a subreaper: a descendant whose parent ends becomes its child, in whatever session or process group
+ * it hides. So its children are killed until there are none. Chains that keep forking away (fork, setsid, exit) come
+ * up here with every link they lose, and are faster than a walk through the tree: most rounds kill children only. A
+ * deep tree survives that, so every few rounds this process freezes the whole tree and then kills it.
  */
 #include "base/reap/reap.h"
 
@@ -22,13 +22,13 @@
 #include "base/directory.h"
 #include "base/sys/calls.h"
 
-/* What lies deeper comes up when those above it are gone. */
+/* Deeper processes come up when their ancestors are gone. */
 #define DEPTH_MAX 64
 #define LIST_BYTES 4096
-/* So many processes are asked to end politely; any beyond meet SIGKILL after the grace. */
+/* The most processes that get a polite signal; the others get SIGKILL after the grace. */
 #define HELD_MAX 768
 #define FREEZE_ROUNDS 16
-/* So many are frozen at a time. */
+/* The most processes that are frozen at a time. */
 #define TREE_MAX 16384
 #define QUICK_ROUNDS 24
 #define REST_NS 500000L
@@ -47,8 +47,8 @@ struct walk {
 	/* killing */
 	int found;
 	/* reaping */
-	bool is_patient; /* look for those that cannot be reaped */
-	int left;        /* neither reaped nor that */
+	bool is_patient; /* look for processes that cannot be reaped */
+	int left;        /* neither reaped nor ignored */
 	int ignored;
 	/* signalling */
 	int *held;
@@ -68,12 +68,12 @@ static pid_t parent_of(pid_t pid)
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (sys_read_file(AT_FDCWD, path, content, sizeof(content)) <= 0)
 		return 0;
-	/* The name before it may hold anything, brackets too. */
+	/* The name before it may contain any character, brackets too. */
 	after = strrchr(content, ')');
 	return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Dead, and traced by another: whoever traces it is told first, and may take its time. */
+/* Is it dead, and does another process trace it? The kernel notifies the tracer first, which may take its time. */
 static bool is_dead_and_traced(pid_t pid)
 {
 	char path[64], content[1024];
@@ -166,8 +166,8 @@ static void visit_own_children(struct walk *walk)
 
 /*
  * A child of ours keeps its number until we reap it: killing by number is safe as long as nothing is reaped between
- * looking and killing. A list that changes while it is read may name one twice, and a number that was free for a moment
- * may be a stranger's.
+ * looking and killing. A list that changes during the read may name one twice, and the kernel may have reused its
+ * number by then.
  */
 static void kill_child(struct walk *walk, pid_t child, pid_t parent)
 {
@@ -190,9 +190,9 @@ static void reap_child(struct walk *walk, pid_t child, pid_t parent)
 }
 
 /*
- * Deeper down a number may have been given to a stranger by now: hold the process first, then look at its parent. All
- * are held before any is signalled, since the children of one that dies go elsewhere; parents come before children, or a
- * shell would comment on the end of its child.
+ * Deeper down the kernel may have reused a number: hold the process first, then look at its parent. Hold all before
+ * signalling any, since the children of a process that dies move elsewhere. Parents come before children, or a shell
+ * would print a message about the end of its child.
  */
 static void hold(struct walk *walk, pid_t child, pid_t parent)
 {
@@ -224,7 +224,7 @@ void reap_signal_tree(int signal_number)
 	}
 }
 
-/* The tree that is being ended, parents before their children. */
+/* The tree to end, parents before their children. */
 static struct {
 	pid_t pid, parent;
 } tree[TREE_MAX];
@@ -238,7 +238,7 @@ static void add_to_tree(struct walk *walk, pid_t child, pid_t parent)
 	tree[tree_count++].parent = parent;
 }
 
-/* A number may be a stranger's by now: hold the process first, then look at its parent. */
+/* The kernel may have reused the number: hold the process first, then look at its parent. */
 static void signal_member(size_t at, int signal_number)
 {
 	AUTO_CLOSE int pidfd = sys_pidfd_open(tree[at].pid);
@@ -248,8 +248,8 @@ static void signal_member(size_t at, int signal_number)
 }
 
 /*
- * What is stopped cannot fork, and still takes up its place among the processes the user may have. Each process is
- * stopped before its children are listed; the tree is walked until nothing is found that was not there before.
+ * A stopped process cannot fork, and still counts against the user's limit on processes. Stop each process before
+ * listing its children. Repeat the walk until it finds no new process.
  */
 static void freeze_and_kill(struct walk *walk, const pid_t *roots, size_t count)
 {
@@ -270,12 +270,12 @@ static void freeze_and_kill(struct walk *walk, const pid_t *roots, size_t count)
 			break;
 		last = tree_count;
 	}
-	/* Children before their parents, whom they are known by. */
+	/* Children before their parents, since the parent identifies the child. */
 	while (tree_count)
 		signal_member(--tree_count, SIGKILL);
 }
 
-/* Until the next child has ended, or for a moment. Every signal is blocked here. */
+/* Wait until the next child ends, or a moment. Every signal is blocked here. */
 static void rest(void)
 {
 	static const struct timespec moment = {.tv_nsec = REST_NS};
@@ -298,7 +298,7 @@ bool reap_hunt(const struct reap_family *spared, uint64_t until_ns)
 	for (unsigned round = 1; round == 1 || sys_monotonic_ns() < until_ns; round++) {
 		killing.found = 0;
 		visit_own_children(&killing);
-		/* None, or only such as are dead and cannot be reaped yet. */
+		/* None, or only dead ones that cannot be reaped yet. */
 		if (killing.found == reaping.ignored && !reaping.left)
 			return true;
 		reaping.left = reaping.ignored = 0;
@@ -321,7 +321,7 @@ struct orphans {
 	bool has_reaped;
 };
 
-/* Whoever waitpid() has no news of is a child of ours at this moment, and cannot become another before we reap it. */
+/* If waitpid() returns 0, @child is our child now, and the kernel cannot reuse its pid before we reap it. */
 static void end_orphan(struct walk *walk, pid_t child, pid_t parent)
 {
 	struct orphans *orphans = (struct orphans *)walk;
@@ -346,7 +346,7 @@ bool reap_orphans(const struct reap_family *spared, bool is_patient, pid_t *foun
 
 	visit_own_children(&orphans.walk);
 	*count_out = orphans.count;
-	/* What one of those that were reaped had made may have come to us after the list was read. */
+	/* Children of a reaped process may have become ours after the list was read. */
 	return !orphans.count && !orphans.has_reaped;
 }
 

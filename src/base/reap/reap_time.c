@@ -10,7 +10,7 @@
 #include "base/sys/calls.h"
 
 #define SECOND_NS UINT64_C(1000000000)
-/* So much later than the engine, which says why it ends a command. */
+/* How much later than the engine, which reports why it ends a command. */
 #define LATE_NS (SECOND_NS / 4)
 
 static uint64_t spent_ns(uint64_t begun_ns)
@@ -18,7 +18,7 @@ static uint64_t spent_ns(uint64_t begun_ns)
 	return sys_monotonic_ns() - begun_ns;
 }
 
-/* SIGTERM was sent @at_ns after the start, which may be earlier than it had to be. */
+/* Begin the grace: SIGTERM was sent @at_ns after the start, perhaps before the limit. */
 static void begin_grace(struct reap_time *time, uint64_t at_ns)
 {
 	time->limit_ns = MAX_OF(time->limit_ns, at_ns) + time->grace_ns;

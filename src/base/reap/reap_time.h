@@ -2,8 +2,8 @@
 /*
  * base/reap/reap_time.h - the time that a command has, kept by the process in charge of it
  *
- * The engine ends a command whose time is over. It may be stopped, have no processor, or wake after the whole machine stood still.
- * So the process in charge keeps the time too, does the same a little later, and gives the same grace.
+ * The engine ends a command whose time is over. But the engine may be stopped, get no processor, or wake after a
+ * suspend. So the process in charge keeps the time too: it ends the command a little later, with the same grace.
  */
 #ifndef BELLJAR_BASE_REAP_REAP_TIME_H
 #define BELLJAR_BASE_REAP_REAP_TIME_H
@@ -19,11 +19,11 @@ struct reap_time {
 };
 
 /*
- * The signal that is due now, once, for a command that started at @begun_ns; 0: none. *left_out: how long to wait for the next; its
- * seconds are negative where none will come.
+ * Return the signal that is due now, once, for a command that started at @begun_ns; 0: none. *left_out: how long to
+ * wait for the next; its seconds are negative if none will follow.
  */
 int reap_time_look(struct reap_time *time, uint64_t begun_ns, struct timespec *left_out);
-/* The engine has sent a signal. One that ends a command is the soft end, and the grace begins with it. */
+/* Note a signal that the engine sent. If it ends a command, the grace begins with it. */
 void reap_time_note_signal(struct reap_time *time, uint64_t begun_ns, int number);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * base/redact/redact.c - replace secrets in a byte stream, wherever the writes cut it
  *
- * A stream is seen through a window. Two searches, for literals and for shapes, run over it independently, both on what
- * the command wrote, and each says which spans are secret and from where on it is not sure yet. What both are sure of
- * leaves: plain bytes as they are, and one mark for every unbroken run of secret ones. Which bytes are secret does not
- * depend on how the text arrived, so neither does the output.
+ * A stream is seen through a window. Two searches, for literals and for shapes, run over it independently, both on
+ * the command's bytes, and each reports which spans are secret and from where on it is not sure yet. Once both are
+ * sure, the bytes leave: plain ones unchanged, and one mark for every unbroken run of secret ones. How the text
+ * arrived affects neither which bytes are secret nor the output.
  *
  * The window is moved only when it is full, and it is large enough that what is then moved is less than what was taken
  * in since, so the cost stays linear even for literals of many kilobytes. All memory is taken when the stream is made:
@@ -19,7 +19,7 @@
 #include "base/redact/redact_literal.h"
 #include "base/redact/redact_shapes.h"
 
-/* Taken in at once; small enough for the searches and the copy to find it in the processor's first cache. */
+/* Bytes taken in at once; small enough that the searches and the copy find them in the first-level cache. */
 #define SLICE_BYTES 8192
 
 /* A shape's secret and what makes it one: "://u:p@" is the shortest. */
@@ -34,7 +34,7 @@ struct redact_stream {
 	const struct redactor *redactor;
 	unsigned char *window;
 	size_t len, capacity;
-	size_t emitted;  /* what is before it has left */
+	size_t emitted;  /* bytes before this have left */
 	bool is_in_mark; /* the last thing that left was a mark */
 	struct literal_state literal;
 	struct shape_state shape;
@@ -79,7 +79,7 @@ void redactor_free(struct redactor *redactor)
 	free(redactor);
 }
 
-/* Room for as many spans, @least_len long or more and not touching, as the window can have. */
+/* Allocate room for all spans that the window can have: each @least_len or longer, none touching. */
 static int spans_init(struct redact_spans *spans, size_t window_bytes, size_t least_len)
 {
 	spans->capacity = window_bytes / (least_len + 1) + 2;
@@ -122,7 +122,7 @@ void redact_stream_free(struct redact_stream *stream)
 	free(stream);
 }
 
-/* The first span that ends behind @at, or one that begins beyond everything. */
+/* Return the first span that ends behind @at, or one beyond the end. */
 static struct redact_span next_span(struct redact_spans *spans, size_t at)
 {
 	while (spans->first < spans->count && spans->items[spans->first].to <= at)
@@ -130,7 +130,7 @@ static struct redact_span next_span(struct redact_spans *spans, size_t at)
 	return spans->first < spans->count ? spans->items[spans->first] : (struct redact_span){SIZE_MAX, SIZE_MAX};
 }
 
-/* Let everything before @limit leave, and what follows as far as it is known to be secret. */
+/* Emit everything before @limit, and the bytes after it that are known to be secret. */
 static void emit(struct redact_stream *stream, size_t limit, struct text *out)
 {
 	for (;;) {
@@ -166,7 +166,7 @@ static void shift_spans(struct redact_spans *spans, size_t drop)
 	}
 }
 
-/* Forget what has left and is looked at no more. */
+/* Drop the bytes that have left and that no search needs. */
 static void shift_window(struct redact_stream *stream)
 {
 	const struct redactor *redactor = stream->redactor;
@@ -190,7 +190,7 @@ static void shift_window(struct redact_stream *stream)
 	stream->shape.at -= MIN_OF(drop, stream->shape.at);
 }
 
-/* Search what is new in the window, and let go what is decided. */
+/* Search the new bytes of the window, and emit the decided ones. */
 static void advance(struct redact_stream *stream, bool is_final, struct text *out)
 {
 	const struct redactor *redactor = stream->redactor;

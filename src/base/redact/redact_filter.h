@@ -25,8 +25,8 @@ struct redact_filter {
 void redact_filter_add(struct redact_filter *filter, const void *group);
 
 /*
- * The first place from @at on where something may begin: nothing begins in [@at, result). What is hit lies in
- * [result, result + stride). Near the end of the text, where groups are cut off, the place is returned as undecided.
+ * Return the first place from @at on where something may begin: nothing begins in [@at, result). A hit lies in
+ * [result, result + stride). Near the end of the text, where groups are cut off, return the place as undecided.
  */
 size_t redact_filter_skip(const struct redact_filter *filter, const unsigned char *bytes, size_t at, size_t len);
 

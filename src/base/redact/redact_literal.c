@@ -6,14 +6,14 @@
  * all but a few have one child, and a table per node would take a kilobyte for each byte of a secret. Of the texts that
  * end at a node only the longest matters, since it covers the others.
  *
- * While no text has begun, the filter carries the search over what cannot begin one.
+ * While no text has begun, the filter skips bytes that cannot begin one.
  */
 #include "base/redact/redact_literal.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The shortest text of several lines that is looked for in another spelling. */
+/* The shortest text of several lines that is also searched in another spelling. */
 #define LEAST_BYTES 4
 
 struct literal_node {
@@ -25,7 +25,7 @@ struct literal_node {
 	unsigned char byte;
 };
 
-/* 0 where there is no such child: the root is nobody's child. */
+/* Returns 0 if there is no such child: the root is never a child. */
 static inline uint32_t find_child(const struct redact_literals *literals, uint32_t node, unsigned char byte)
 {
 	uint32_t child;
@@ -97,8 +97,8 @@ static int link_nodes(struct redact_literals *literals)
 }
 
 /*
- * A terminal puts a carriage return before the end of each line, and one that is shown in another puts two; other programs
- * take those away that were there. @returns are put there, beside those of the text itself or in their place.
+ * A terminal adds a carriage return before each line end, a terminal within a terminal adds two, and other programs
+ * remove those that the text has. The code writes @returns there, beside those of the text or instead of them.
  */
 static const struct spelling {
 	bool keeps_own;
@@ -134,7 +134,7 @@ static bool has_lines(const struct string_list *texts)
 	return false;
 }
 
-/* Each text as it is and, where it has several lines, as terminals show it. */
+/* List each text as it is and, if it has several lines, as terminals show it. */
 static int spell_out(const struct string_list *texts, struct string_list *all)
 {
 	int rc = string_list_copy(all, texts);
@@ -233,7 +233,7 @@ void redact_literals_run(const struct redact_literals *literals, struct literal_
 
 		if (node == 0 && stride != 0)
 			at = redact_filter_skip(&literals->filter, bytes, at, len);
-		/* What the filter hit begins before @until; only from there on may it be asked again. */
+		/* The filter's hit begins before @until; ask the filter again only from there on. */
 		for (until = at + stride; at < len && (node != 0 || at < until || stride == 0);) {
 			uint32_t match_len;
 

@@ -30,8 +30,8 @@ struct literal_state {
 };
 
 /*
- * Texts of several lines are found as terminals show them, too. Empty texts are left out. -E2BIG where they exceed
- * REDACT_LITERAL_TOTAL_MAX.
+ * Compile @texts. A text of several lines is also found as terminals show it. Empty texts are ignored. Returns -E2BIG
+ * if they exceed REDACT_LITERAL_TOTAL_MAX.
  */
 int redact_literals_init(struct redact_literals *literals, const struct string_list *texts, struct error *error);
 void redact_literals_done(struct redact_literals *literals);
@@ -40,7 +40,7 @@ void redact_literals_done(struct redact_literals *literals);
 void redact_literals_run(const struct redact_literals *literals, struct literal_state *state,
 			 const unsigned char *bytes, size_t len, struct redact_spans *spans);
 
-/* The first byte that a literal not complete yet may still claim. */
+/* Return the first byte that an incomplete literal may still claim. */
 size_t redact_literals_hold(const struct redact_literals *literals, const struct literal_state *state);
 
 #endif

@@ -22,7 +22,7 @@
 static const char dashes[] = "-----";
 #define DASHES_LEN (sizeof(dashes) - 1)
 
-/* Does @string stand at @at? */
+/* Is @string at @at? */
 static enum verdict stands_at(const struct shape_text *text, size_t at, const char *string)
 {
 	size_t len = strlen(string), there = MIN_OF(len, text->len - at);
@@ -32,7 +32,7 @@ static enum verdict stands_at(const struct shape_text *text, size_t at, const ch
 	return there == len ? VERDICT_YES : redact_shape_cut(text);
 }
 
-/* From the label on: "RSA PRIVATE KEY-----". */
+/* Match from the label on: "RSA PRIVATE KEY-----". */
 static enum verdict label_end(const struct shape_text *text, size_t at, size_t *label_len_out)
 {
 	size_t len = redact_shape_run(text, at, CLASS_LABEL, LABEL_MAX);
@@ -68,7 +68,7 @@ static enum verdict block_end(const struct shape_text *text, size_t at, size_t d
 	return verdict;
 }
 
-/* What stands between two lines: its length, and whether it parts them for certain. */
+/* Measure the gap between two lines, and find whether it certainly separates them. */
 static enum verdict measure_gap(const struct shape_text *text, size_t at, size_t *end_out, bool *has_break_out)
 {
 	size_t end = at;
@@ -100,7 +100,7 @@ static enum verdict measure_gap(const struct shape_text *text, size_t at, size_t
 	return end - at < GAP_MAX ? VERDICT_YES : VERDICT_NO;
 }
 
-/* A line has ended and another begins with @byte: may it? */
+/* A line has ended. May another begin with @byte? */
 static bool may_begin_line(struct pem_state *state, unsigned char byte)
 {
 	if (state->is_in_header) {
@@ -116,8 +116,8 @@ static bool may_begin_line(struct pem_state *state, unsigned char byte)
 }
 
 /*
- * Text at @at is no part of the line. Where the block goes on, *@end_out is behind its next byte (or behind its end) and
- * YES is returned; *@is_over says that it was the end. NO: this is no part of a block.
+ * The text at @at is not part of the line. If the block continues, return YES; *@end_out is then behind its next byte
+ * (or behind its end, if *@is_over). NO: this is not part of a block.
  */
 static enum verdict next_line(const struct shape_text *text, size_t at, struct pem_state *state, size_t *end_out,
 			      bool *is_over)

@@ -62,7 +62,7 @@ static enum verdict match_pem(const struct shape_text *text, const struct redact
 	return redact_pem_begin(text, at, &match->to);
 }
 
-/* The run at @value, long enough to be a secret; @is_plain: it stands in what may be prose, and has to prove itself. */
+/* Match the run at @value, if long enough for a secret. @is_plain: it may be prose, so apply stricter tests. */
 static enum verdict match_run(const struct shape_text *text, const struct redact_shape *shape, size_t value,
 			      bool is_plain, struct shape_match *match)
 {
@@ -84,7 +84,7 @@ static enum verdict match_run(const struct shape_text *text, const struct redact
 	return value + len == text->len ? redact_shape_cut(text) : VERDICT_NO;
 }
 
-/* Spaces at @at, at least @min; where they end goes to *@end_out. MORE where they may go on. */
+/* Skip spaces at @at, at least @min; *@end_out is their end. MORE if they may continue. */
 static enum verdict skip_spaces(const struct shape_text *text, size_t at, size_t min, size_t *end_out)
 {
 	size_t end = at;
@@ -148,7 +148,7 @@ bool redact_shape_equals_folded(const unsigned char *bytes, const char *lower, s
 	return true;
 }
 
-/* "Bearer " and the like in front of the value are no secret. MORE where a word may still become one of them. */
+/* Skip "Bearer " and the like in front of the value. MORE if a word may still become one of them. */
 static enum verdict skip_scheme(const struct shape_text *text, size_t *value)
 {
 	for (size_t i = 0; i < ARRAY_LEN(authorization_schemes); i++) {
@@ -173,7 +173,7 @@ static enum verdict skip_scheme(const struct shape_text *text, size_t *value)
 	return VERDICT_YES;
 }
 
-/* From behind a name to behind its = or :, and spaces. @is_spaced_out: as in prose or source code. */
+/* Skip from behind a name to behind its = or :, and spaces. @is_spaced_out: as in prose or source code. */
 static enum verdict skip_assignment(const struct shape_text *text, size_t at, size_t *value_out, bool *is_spaced_out)
 {
 	size_t name_end = at, sign;
@@ -204,8 +204,8 @@ static enum verdict skip_assignment(const struct shape_text *text, size_t at, si
 }
 
 /*
- * The quotation mark in front of a value, with a backslash or a letter (b"..") in front of itself. Where it is escaped,
- * the value ends at the next backslash. YES always, but for MORE; *@quote_out is 0 where there is none.
+ * Skip the quotation mark before a value, and a backslash or a letter (b"..") before the mark. If it is escaped, the
+ * value ends at the next backslash. Returns YES or MORE; *@quote_out is 0 if there is no mark.
  */
 static enum verdict skip_quote(const struct shape_text *text, size_t *value, unsigned char *quote_out)
 {
@@ -250,7 +250,7 @@ static enum verdict match_assignment(const struct shape_text *text, const struct
 	match->from = value;
 	if (value == text->len)
 		return redact_shape_cut(text);
-	/* A private key is the business of its own row, which knows where it ends. */
+	/* A private key has its own row, which knows where it ends. */
 	there = MIN_OF(sizeof(dashes) - 1, text->len - value);
 	if (memcmp(text->bytes + value, dashes, there) == 0)
 		return there == sizeof(dashes) - 1 ? VERDICT_NO : redact_shape_cut(text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/redact/redact_shapes.c - find what has the shape of a secret, wherever the writes cut it
+ * base/redact/redact_shapes.c - find text that has the shape of a secret, wherever the writes cut it
  *
- * At each place where a prefix of the table stands, the rows that have it are asked in the table's order. A row answers
- * yes, no, or that it depends on bytes to come, and the answer for a place depends on nothing but the text, so it is the
- * same however the text arrives. After a yes the secret is swallowed to its end and the search goes on behind it; a
- * place that depends on bytes to come blocks the search, and the next write asks again.
+ * At each place where a prefix of the table stands, the rows that have it are asked in the table's order. A row
+ * answers yes, no, or that it depends on bytes to come, and the answer for a place depends on nothing but the text,
+ * so it is the same however the text arrives. After a yes the secret is swallowed to its end and the search goes on
+ * behind it; a place that depends on bytes to come blocks the search, and the next write asks again.
  *
  * Every question is bounded by REDACT_LOOK_MAX bytes. Rows that could ask that far (JWT, URL) do not begin inside their
  * own runs, so the time stays linear.
@@ -49,7 +49,7 @@ static const struct class_row class_rows[] = {
 	{CLASS_PATH, true, "/"},
 };
 
-/* These are told by what is not in them: bytes above 127 belong to passwords in UTF-8. */
+/* These list the bytes that they exclude: bytes above 127 belong to passwords in UTF-8. */
 static const struct class_row open_class_rows[] = {
 	{CLASS_VALUE, true, "\"'`\\,;&)]}<>"},
 	{CLASS_URL_USER, true, "\"'`\\<>/@:"},
@@ -164,7 +164,7 @@ static enum verdict ask_row(const struct shape_text *text, const struct shape_pr
 	return kind->match(text, prefix->shape, at, at + there, match);
 }
 
-/* The first row in the table's order that does not say no decides. *@hold is lowered to what any of them may claim. */
+/* The first row in table order that does not return NO decides. Lower *@hold to the first byte that a row may claim. */
 static enum verdict ask_place(const struct redact_shape_index *index, const struct shape_text *text,
 			      unsigned char before, size_t at, struct shape_match *match_out, size_t *hold)
 {
@@ -200,7 +200,7 @@ static unsigned char byte_before(const struct shape_text *text, const struct sha
 	return at > 0 ? text->bytes[at - 1] : state->before;
 }
 
-/* The search is blocked, but may yet be told no: then the places behind count, so hold what they may claim. */
+/* The blocked search may still get a NO. Then the places behind count, so hold the bytes that they may claim. */
 static void hold_behind(const struct redact_shape_index *index, const struct shape_text *text,
 			struct shape_state *state)
 {
@@ -219,7 +219,7 @@ static void end_swallow(struct shape_state *state)
 	state->swallow = (struct swallow){.kind = SWALLOW_NOTHING};
 }
 
-/* Returns false where the next byte depends on bytes to come. */
+/* Returns false if the next byte depends on bytes to come. */
 static bool swallow(const struct shape_text *text, struct shape_state *state, struct redact_spans *spans)
 {
 	struct swallow *swallow = &state->swallow;
@@ -244,7 +244,7 @@ static bool swallow(const struct shape_text *text, struct shape_state *state, st
 	state->at = end;
 	if (verdict == VERDICT_MORE)
 		return false;
-	/* At the window's end the secret may go on; a PEM block says itself when it is over. */
+	/* At the window's end the secret may continue; redact_pem_swallow() reports the end of a PEM block. */
 	if (end < text->len || swallow->kind == SWALLOW_PEM)
 		end_swallow(state);
 	return true;

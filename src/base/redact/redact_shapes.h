@@ -11,7 +11,7 @@
 #include "base/redact/redact_filter.h"
 #include "base/redact/redact_spans.h"
 
-/* No question about a shape needs more text than this; so much of a stream is held at most. */
+/* The most text that deciding about a shape needs, and so the most of a stream that is held back. */
 #define REDACT_LOOK_MAX 1280
 
 /* Sets of bytes. A shape's alphabet is one of them. */
@@ -80,7 +80,7 @@ struct shape_text {
 
 enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_MORE /* it depends on bytes that have not come yet */ };
 
-/* What is swallowed once a secret has been recognised, however long it is. */
+/* How to swallow the rest of a recognised secret, however long it is. */
 enum swallow_kind { SWALLOW_NOTHING, SWALLOW_CLASS, SWALLOW_QUOTED, SWALLOW_PEM };
 
 struct pem_state {
@@ -133,7 +133,7 @@ static inline bool redact_shape_is_in(const struct shape_text *text, size_t at, 
 	return text->classes[text->bytes[at]] & alphabet;
 }
 
-/* How many bytes from @at on are of the alphabet, counting to @max. */
+/* Count the bytes from @at on that are of the alphabet, up to @max. */
 static inline size_t redact_shape_run(const struct shape_text *text, size_t at, uint16_t alphabet, size_t max)
 {
 	size_t len = 0;
@@ -143,13 +143,13 @@ static inline size_t redact_shape_run(const struct shape_text *text, size_t at, 
 	return len;
 }
 
-/* What not having a byte means: nothing to find at the end, or wait. */
+/* Return the verdict where the text ends: no secret at the end of the stream, else wait for more. */
 static inline enum verdict redact_shape_cut(const struct shape_text *text)
 {
 	return text->is_final ? VERDICT_NO : VERDICT_MORE;
 }
 
-/* How far a quoted text goes from @at, counting to @max; *@is_escaped carries a backslash over. */
+/* Count the bytes of a quoted text from @at on, up to @max; *@is_escaped carries a backslash over. */
 size_t redact_shape_quoted_run(const struct shape_text *text, size_t at, size_t max, unsigned char quote,
 			       bool *is_escaped);
 
@@ -159,8 +159,8 @@ bool redact_shape_equals_folded(const unsigned char *bytes, const char *lower, s
 enum verdict redact_pem_begin(const struct shape_text *text, size_t at, size_t *end_out);
 
 /*
- * Go on through a block from @at. Returns where the secret ends so far. *@verdict: YES, the block ended there (properly,
- * or because what follows is no part of one); MORE, whether it goes on depends on bytes that have not come yet.
+ * Continue through a block from @at. Returns where the secret ends so far. *@verdict: YES, the block ended there
+ * (properly, or because the rest cannot be part of a block); MORE, it depends on bytes that have not arrived yet.
  */
 size_t redact_pem_swallow(const struct shape_text *text, size_t at, struct pem_state *state, enum verdict *verdict);
 

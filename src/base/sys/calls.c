@@ -2,11 +2,11 @@
 /*
  * base/sys/calls.c - the kernel as we need it
  *
- * What makes a jar is newer than many C libraries and kernel headers: they lack the names, numbers and structures. So each call
- * is a function here, with numbers of its own, and where a kernel or a filter around us lacks a call, its older form.
+ * Many C libraries and kernel headers lack the names, numbers and structures of the calls that make a jar. So each is
+ * a function here, with its own numbers. It falls back to an older call if the kernel or an outer filter lacks it.
  *
- * Everything here may be called in the child between clone and exec: no allocation, no locks. A child made by vfork() shares errno
- * with its parent, which sleeps meanwhile.
+ * Everything here may be called in the child between clone and exec: no allocation, no locks. A child made by vfork()
+ * shares errno with its parent, which sleeps meanwhile.
  */
 #include "base/sys/calls.h"
 
@@ -25,7 +25,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Numbers that are the same on every architecture we build for, for headers that are older than the kernel. */
+/* For headers older than the kernel: numbers that are the same on every architecture that Belljar supports. */
 #define NUMBER_OPEN_TREE 428
 #define NUMBER_MOVE_MOUNT 429
 #define NUMBER_FSOPEN 430
@@ -87,7 +87,7 @@ pid_t sys_fork(uint64_t clone_flags, int cgroup_fd, int *pidfd_out)
 		size = sizeof(arguments);
 	}
 	pid = call(NUMBER_CLONE3, &arguments, size);
-	/* Default Docker answers ENOSYS for clone3, to see clone's flags. */
+	/* Docker's default filter returns ENOSYS for clone3, since it needs to see clone's flags. */
 	if (pid == -ENOSYS && cgroup_fd < 0)
 		pid = call(SYS_clone, clone_flags | FLAG_PIDFD | SIGCHLD, NULL, &pidfd, NULL, NULL);
 	if (pid > 0)
@@ -118,7 +118,7 @@ int sys_task_clock(void)
 		.size = sizeof(attributes),
 		.config = PERF_COUNT_SW_TASK_CLOCK,
 		.inherit = 1,
-		.exclude_kernel = 1, /* else it takes a privilege; this clock counts the kernel's share all the same */
+		.exclude_kernel = 1, /* without this it needs a privilege; the clock counts kernel time anyway */
 	};
 
 	return call(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -203,7 +203,7 @@ int sys_open_tree_with(int directory_fd, const char *path, bool is_recursive, ui
 
 	if (mount_fd >= 0)
 		return take_fd(&mount_fd);
-	/* Before Linux 6.15, or with a filter around us that does not know it; else the same error comes again. */
+	/* Linux before 6.15, or an outer filter that does not know the call. Other errors occur again here. */
 	mount_fd = sys_open_tree(directory_fd, path, is_recursive);
 	if (mount_fd < 0)
 		return mount_fd;
