@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/net_address.c - addresses that are not the internet's
+ * policy/net_address.c - recognise addresses that are not public
  */
 #include "policy/net_address.h"
 
@@ -24,13 +24,13 @@ static const struct block ipv4_blocks[] = {
 	{15, ADDRESS_PRIVATE, {198, 18}},
 	{4, ADDRESS_SPECIAL, {224}},
 	{4, ADDRESS_SPECIAL, {240}},
-	/* Metadata of a cloud that has it at an address of its own. */
+	/* The metadata service of a cloud that uses its own address for it. */
 	{32, ADDRESS_SPECIAL, {168, 63, 129, 16}},
 };
 
 static const struct block ipv6_blocks[] = {
 	{127, ADDRESS_SPECIAL, {0}},
-	/* Likewise; before the block that it lies in. */
+	/* Likewise; listed before the block that contains it. */
 	{128, ADDRESS_SPECIAL, {0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}},
 	{7, ADDRESS_PRIVATE, {0xfc}},
 	{10, ADDRESS_SPECIAL, {0xfe, 0x80}},
@@ -38,7 +38,7 @@ static const struct block ipv6_blocks[] = {
 	{8, ADDRESS_SPECIAL, {0xff}},
 };
 
-/* IPv6 addresses with an IPv4 address in them: behind which bytes, and where it stands. */
+/* IPv6 addresses that contain an IPv4 address: their prefix, and the offset of the IPv4 address. */
 static const struct {
 	uint8_t prefix_len;
 	uint8_t place;
@@ -47,7 +47,7 @@ static const struct {
 	{96, 12, {[10] = 0xff, [11] = 0xff}},           /* mapped */
 	{96, 12, {0}},                                  /* compatible */
 	{96, 12, {0x00, 0x64, 0xff, 0x9b}},             /* NAT64 */
-	{48, 12, {0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}}, /* NAT64 of somebody's own */
+	{48, 12, {0x00, 0x64, 0xff, 0x9b, 0x00, 0x01}}, /* local-use NAT64 */
 	{96, 12, {[8] = 0xff, [9] = 0xff}},             /* translated */
 	{16, 2, {0x20, 0x02}},                          /* 6to4 */
 };
@@ -99,7 +99,7 @@ bool policy_address_may_be_dialled(struct net_verdict by_address, struct address
 
 	if (by_address.rule && !by_address.is_allowed)
 		return false;
-	/* A rule for a part of the block means it; one for more than that, 0.0.0.0/0 say, has not thought of it. */
+	/* A rule for the block or a part of it means it. A wider rule, such as 0.0.0.0/0, does not. */
 	if (by_address.is_allowed && by_address.rule->prefix_len >= place.prefix_len)
 		return true;
 	if (permit.kind == NET_RULE_ADDRESS || place.kind == ADDRESS_SPECIAL)

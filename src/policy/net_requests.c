@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/net_requests.c - rules about what is asked of a host: methods and paths
+ * policy/net_requests.c - rules about requests to a host: methods and paths
  *
- * A path is compared as the server will read it: escapes of ordinary characters are undone first. What servers read
- * in different ways (dot segments, also with blanks or parameters, empty ones, escaped slashes, question marks and number signs,
- * backslashes, escapes of escapes, broken UTF-8, characters that some fold into these) matches no pattern at all, so a path that was
- * allowed cannot turn into another one behind the gate. What some servers cut off must not decide: a path is compared with it and without.
+ * The gate compares a path as the server will read it, with escapes of ordinary characters decoded. Servers differ on
+ * dot segments (also with blanks or parameters), empty segments, escaped slashes, question marks and number signs,
+ * backslashes, double escapes, broken UTF-8, and characters that some fold into these. A path with any of them matches
+ * no pattern, so the server cannot read an allowed path as another. Some servers cut parts off: compare both ways.
  */
 #include "policy/net_rules.h"
 
@@ -21,7 +21,7 @@ static bool is_method_char(char c)
 	return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
 }
 
-/* Is @word one of those in @list, which stand before @separator? */
+/* Is @word one of the words in @list, each of which @separator ends? */
 static bool list_has(const char *list, char separator, const char *word, size_t len)
 {
 	for (const char *at = list; *at;) {
@@ -34,7 +34,7 @@ static bool list_has(const char *list, char separator, const char *word, size_t 
 	return false;
 }
 
-/* Put @word where it belongs, so that two lists that say the same look the same. */
+/* Insert @word in sorted order, so that equal lists have equal texts. */
 static int list_insert(char *list, size_t size, char separator, const char *word, size_t len)
 {
 	size_t whole = strlen(list);
@@ -77,7 +77,7 @@ int net_path_add(struct net_rule *rule, const char *path, size_t len)
 	for (size_t i = 0; i < len; i++)
 		if (path[i] <= ' ' || path[i] > '~' || strchr("?#\\%", path[i]))
 			return -EINVAL;
-	/* A pattern that no path could match would be a promise that is never kept. */
+	/* Refuse a pattern that no path can match. */
 	if (!net_path_clean(path, len, clean))
 		return -EINVAL;
 	return list_insert(rule->paths, sizeof(rule->paths), '\n', path, len);
@@ -93,7 +93,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The next character of a path, with its escape undone; -1: servers do not agree on what it is. */
+/* Return the next character of a path, decoded; -1: servers differ on it. */
 static int next_char(const char *path, size_t len, size_t *at)
 {
 	char c = path[(*at)++];
@@ -111,13 +111,13 @@ static int next_char(const char *path, size_t len, size_t *at)
 		return -1;
 	*at += 2;
 	escaped = high << 4 | low;
-	/* What ends a path or a part of it, an end of the string, and what could be an escape again after this one is undone. */
+	/* Characters that end a path or a segment, control characters, and '%', which could begin another escape. */
 	if (escaped < ' ' || escaped == 0x7f || strchr("/\\%?#", escaped))
 		return -1;
 	return escaped;
 }
 
-/* Without parameters behind a semicolon, and dots and blanks at its end, which some servers take off first. */
+/* Return the length without parameters behind a semicolon and trailing dots and blanks, which some servers cut off. */
 static size_t plain_len(const char *segment, size_t len)
 {
 	const char *parameters = memchr(segment, ';', len);
@@ -129,7 +129,7 @@ static size_t plain_len(const char *segment, size_t len)
 	return len;
 }
 
-/* Nothing, or nothing but dots and what some servers leave out beside them: blanks, and characters that are not ASCII. */
+/* Is it empty, or only dots and characters that some servers drop beside them: blanks, and those outside ASCII? */
 static bool is_odd_segment(const char *segment, size_t len)
 {
 	len = plain_len(segment, len);
@@ -139,7 +139,7 @@ static bool is_odd_segment(const char *segment, size_t len)
 	return !len || memchr(segment, '.', len);
 }
 
-/* Characters that some servers take for dots, slashes, backslashes, percent signs, semicolons and the like, or for nothing. */
+/* Characters that some servers drop, or read as dots, slashes, backslashes, percent signs, semicolons and the like. */
 static const struct {
 	const char *first, *last;
 } folded[] = {
@@ -159,7 +159,7 @@ static const struct {
 	{"\xef\xbc\x80", "\xef\xbd\xa1"}, /* wide forms */
 };
 
-/* UTF-8, and nothing in it that is folded. */
+/* Is it valid UTF-8 without characters that servers fold? */
 static bool has_plain_characters(const char *path, size_t len)
 {
 	const unsigned char *bytes = (const unsigned char *)path;
@@ -195,12 +195,12 @@ bool net_path_clean(const char *path, size_t len, char out[NET_TARGET_MAX])
 			segment = count;
 	}
 	out[count] = '\0';
-	/* Nothing behind the last slash is usual. */
+	/* An empty last segment is usual. */
 	return (segment == count || !is_odd_segment(out + segment, count - segment)) &&
 	       has_plain_characters(out, count);
 }
 
-/* What of a clean path is left where a server takes off what some take off. */
+/* Cut off the parts of a clean path that some servers cut off. */
 static void take_off(const char *path, size_t len, char out[NET_TARGET_MAX])
 {
 	size_t count = 0;
@@ -218,7 +218,7 @@ static void take_off(const char *path, size_t len, char out[NET_TARGET_MAX])
 	out[count] = '\0';
 }
 
-/* A star stands for anything, slashes too. */
+/* A star matches any text, slashes too. */
 static bool is_match(const char *pattern, size_t len, const char *path)
 {
 	const char *end = pattern + len, *star = NULL, *behind = NULL;
@@ -287,7 +287,7 @@ struct net_verdict net_decide_request(const struct net_rule_list *rules, const c
 		const struct net_rule *rule = &rules->items[i];
 		const struct net_rule_list alone = {.items = (struct net_rule *)rule, .count = 1};
 
-		/* The address was chosen by a rule that allows private ones or not. */
+		/* The rule that chose the address allows private ones, or does not. */
 		if (net_decide_name(&alone, name, port).is_allowed && rule->may_be_private == is_private &&
 		    has_method(rule, method) && has_path(rule, target))
 			verdict = (struct net_verdict){true, rule};
@@ -295,7 +295,7 @@ struct net_verdict net_decide_request(const struct net_rule_list *rules, const c
 	return verdict;
 }
 
-/* Every word of @narrow is one of @wide's; no words at all are every word. */
+/* Is every word of @narrow one of @wide's? An empty list means every word. */
 static bool is_shorter(const char *narrow, const char *wide, char separator)
 {
 	if (!*wide)

@@ -60,7 +60,7 @@ bool net_name_clean(const char *name, size_t len, char out[NET_NAME_SIZE])
 		out[i] = c;
 	}
 	out[len] = '\0';
-	/* What ends in a number is an address, or meant to look like one. */
+	/* A name that ends in a number is an address, or imitates one. */
 	return label && !is_numeric;
 }
 
@@ -118,7 +118,7 @@ static int compare_ports(const void *left, const void *right)
 	return a->first != b->first ? (int)a->first - (int)b->first : (int)a->last - (int)b->last;
 }
 
-/* In order, and what overlaps or touches made one: two rules that say the same look the same. */
+/* Sort the ranges, and merge those that overlap or touch, so that equal rules have equal texts. */
 static void settle_ports(struct net_rule *rule)
 {
 	size_t kept = 0;
@@ -161,7 +161,7 @@ static void clear_behind_prefix(struct net_rule *rule)
 		rule->address[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
 }
 
-/* An address with or without a prefix. False: it is none. */
+/* Read an address with or without a prefix. Returns false if it is not one. */
 static bool read_address(const char *text, size_t len, struct net_rule *rule, int *rc, struct net_refusal *refusal)
 {
 	char buffer[64], *slash, *rest;
@@ -231,7 +231,7 @@ static bool is_loopback(const struct net_rule *rule)
 	return rule->prefix_len >= 8 && rule->address[0] == 127;
 }
 
-/* What was not said, and what must be. */
+/* Fill in the defaults, and require the rest. */
 static int complete(struct net_rule *rule, struct net_refusal *refusal)
 {
 	if (!rule->port_count && rule->is_deny)
@@ -264,7 +264,7 @@ static int complete(struct net_rule *rule, struct net_refusal *refusal)
 static int parse_object(const struct json_value *object, bool is_deny, struct net_rule *rule,
 			struct net_refusal *refusal);
 
-/* @is_deny: what it is unless it says so itself. */
+/* @is_deny: it denies unless it says otherwise. */
 static int parse_text(const char *text, bool is_deny, struct net_rule *rule, struct net_refusal *refusal)
 {
 	const char *colon = strrchr(text, ':'), *bracket = strrchr(text, ']');
@@ -287,7 +287,7 @@ static int parse_text(const char *text, bool is_deny, struct net_rule *rule, str
 		return refuse(refusal, NULL, "name the host alone, as in example.org:443");
 	if (host_len > RULE_TEXT_MAX)
 		return refuse(refusal, NULL, "a rule may not be longer than %d bytes", RULE_TEXT_MAX);
-	/* The colons of an IPv6 address are not before a port, unless it is in brackets. */
+	/* The colons of an IPv6 address do not introduce a port, unless it is in brackets. */
 	if (colon && bracket && colon < bracket)
 		colon = NULL;
 	if (colon && !bracket && memchr(text, ':', (size_t)(colon - text)))
@@ -584,7 +584,7 @@ int net_rule_width(const struct net_rule *rule)
 	return (rule->is_inspected ? 0 : 4) + (net_rule_is_limited(rule) ? 0 : 2) + rule->may_be_private;
 }
 
-/* What @rule, which is about the host, says of @port. */
+/* Apply @rule, which is about the host, to @port. */
 static void weigh(struct net_verdict *verdict, const struct net_rule *rule, uint16_t port)
 {
 	bool is_meant = port ? has_port(rule, port) : !rule->is_deny || has_every_port(rule);
@@ -593,7 +593,7 @@ static void weigh(struct net_verdict *verdict, const struct net_rule *rule, uint
 		return;
 	if (rule->is_deny || !verdict->rule)
 		*verdict = (struct net_verdict){!rule->is_deny, rule};
-	/* Of several that allow, the one that allows more counts: what needs no look inside, all requests, more addresses. */
+	/* Of several that allow, the widest counts: no inspection, all requests, more addresses. */
 	else if (net_rule_width(rule) > net_rule_width(verdict->rule))
 		verdict->rule = rule;
 }

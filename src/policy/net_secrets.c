@@ -29,7 +29,7 @@ static bool is_name(const char *name)
 	return *name && (*name < '0' || *name > '9') && strspn(name, letters) == strlen(name);
 }
 
-/* Headers that say where a request goes, or where it ends, are nobody's. */
+/* May a secret go into this header? Not if it decides where a request goes or where it ends. */
 static bool is_header(const char *header)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -55,7 +55,7 @@ static bool is_format(const char *format)
 	return place && !strstr(place + 2, "{}");
 }
 
-/* What was not said, and what must be. */
+/* Fill in the defaults, and require the rest. */
 static int complete(struct net_secret *secret, struct net_refusal *refusal)
 {
 	char host[NET_NAME_SIZE];
@@ -140,7 +140,7 @@ int net_secret_parse_object(const struct json_value *object, struct net_secret *
 
 		while (which < ARRAY_LEN(members) && strcmp(members[which].name, member->name) != 0)
 			which++;
-		/* What stands there may be the secret itself: it is not shown. */
+		/* The text may be the secret itself, so the message does not show it. */
 		if (which == ARRAY_LEN(members))
 			return refuse(
 				refusal,

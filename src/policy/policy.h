@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy.h - what is allowed: plain data, the same in a file, in flags and on the wire
+ * policy/policy.h - a policy: plain data, the same in a file, in flags and on the wire
  *
  * A policy is built in order: preset, file, flags from left to right, then tightened. Every value is stored in one
  * unit (nanoseconds, bytes, counts); LIMIT_NONE is "no limit". Paths are absolute and lexically clean, but not yet
@@ -13,27 +13,27 @@
 #include "base/text.h"
 
 enum workdir_mode { WORKDIR_RW, WORKDIR_RO };
-/* Where what a command changes in the workdir goes: to the host's files, or to a layer over them. */
+/* Where a command's changes to the workdir go: to the host's files, or to a layer over them. */
 enum workspace_mode { WORKSPACE_DIRECT, WORKSPACE_COW };
-/* From nothing to everything, so that "at most" is a comparison. */
+/* From none to all, so that "at most" is a comparison. */
 enum net_mode { NET_NONE, NET_GATE, NET_HOST };
-/* What is asked about where no rule decides; "at most" is a comparison. */
+/* What Belljar asks about if no rule decides; "at most" is a comparison. */
 enum ask_mode { ASK_NONE, ASK_NET };
 enum overflow_mode { OVERFLOW_TRUNCATE, OVERFLOW_KILL };
 enum keep_mode { KEEP_HEAD, KEEP_TAIL, KEEP_BOTH };
 enum ledger_level { LEDGER_BASIC, LEDGER_FILES, LEDGER_TRACE };
-/* What may be executed: all that is visible, or only what no command can write. */
+/* Which files a command may execute: all visible ones, or only those that no command can write. */
 enum exec_mode { EXEC_ANY, EXEC_TRUSTED };
-/* Whether the processor may run ahead past checks, as far as the kernel can turn that off for a process. */
+/* Whether the processor may speculate past checks, as far as the kernel can turn that off for a process. */
 enum speculation_mode { SPECULATION_ON, SPECULATION_OFF };
-/* What /proc shows of the machine: all, all but boot id and kernel command line, or only what programs need. */
+/* The facts about the machine in /proc: all, all but boot id and kernel command line, or only those programs need. */
 enum machine_facts { FACTS_HOST, FACTS_FEW, FACTS_NONE };
 /* From weak to strong, so that "at least" is a comparison. */
 enum rung { RUNG_PROCESS, RUNG_LANDLOCK, RUNG_NAMESPACE };
 
 /* By enum rung; NULL-terminated. */
 extern const char *const policy_rung_names[];
-/* RUNG_PROCESS if it is the name of no other. */
+/* Return the rung of that name; RUNG_PROCESS for any other name. */
 enum rung policy_rung_named(const char *name);
 
 /* How the workdir was chosen: only a default may be replaced by a private one. */
@@ -41,7 +41,7 @@ enum workdir_choice { WORKDIR_DEFAULT, WORKDIR_NAMED, WORKDIR_PRIVATE };
 
 enum mount_access { MOUNT_RO, MOUNT_RW };
 
-/* How much output may pass: of both streams together, or of each by itself. */
+/* The limit on output: for both streams together, or for each. */
 struct output_limit {
 	uint64_t total_bytes;
 	uint64_t stream_bytes[2]; /* stdout, stderr; both LIMIT_NONE where @total_bytes is not */
@@ -52,7 +52,7 @@ static inline bool policy_output_is_split(const struct output_limit *limit)
 	return limit->stream_bytes[0] != LIMIT_NONE || limit->stream_bytes[1] != LIMIT_NONE;
 }
 
-/* Is there an end to what may pass, and so to what must be kept? */
+/* Is there a limit on output, and so on the bytes to keep? */
 static inline bool policy_output_is_bounded(const struct output_limit *limit)
 {
 	return limit->total_bytes != LIMIT_NONE ||
@@ -64,7 +64,7 @@ struct policy_mount {
 	char *dest; /* in the jar; the same as path unless DEST was given */
 	enum mount_access access;
 	bool is_optional;
-	bool is_pattern; /* what matches is meant (policy_patterns.h); `dest` says the same then */
+	bool is_pattern; /* a pattern (policy_patterns.h); `dest` is then the same text */
 	unsigned order;  /* later wins over earlier for the same dest */
 };
 
@@ -101,7 +101,7 @@ enum guarantee {
 	GUARANTEE_COUNT,
 };
 
-/* Of a run, or of a jar with all its runs; LIMIT_NONE: there is none. */
+/* Limits of a run, or of a jar with all its runs; LIMIT_NONE: no limit. */
 struct limits {
 	uint64_t timeout_ns;
 	uint64_t grace_ns;
@@ -124,13 +124,13 @@ struct policy {
 	enum workdir_choice workdir_choice;
 	enum workdir_mode workdir_mode;
 	enum workspace_mode workspace;
-	char *workspace_name;        /* kept under this name; NULL: under none */
+	char *workspace_name;        /* NULL: not kept */
 	struct string_list cow_dirs; /* other directories with a layer over each */
 	char *cd;                    /* in the jar; may be relative to the workdir; NULL: the workdir */
 	/* ro and rw in the order they were given. No dest occurs twice, also not in tmpfs: the last one given won. */
 	POLICY_LIST(struct policy_mount, mounts);
 	struct string_list hide; /* patterns: a path has a '\' before each character that would mean others */
-	bool has_hide_secrets;   /* ... and what secret_files.h says */
+	bool has_hide_secrets;   /* ... and the files of secret_files.h */
 	POLICY_LIST(struct policy_tmpfs, tmpfs); /* the default private places and home included */
 	bool has_system;
 	bool has_toolchains;
@@ -155,13 +155,12 @@ struct policy {
 	enum rung rung;
 	uint32_t optional;   /* 1 << enum guarantee */
 	uint64_t given_keys; /* 1 << index in policy_keys[]: said by a preset other than agent, a file, or a flag */
-	struct string_list files; /* what it was read from: no command may change what later runs begin with */
-	uint64_t replaced_keys;   /* of those, what a document said: of a list, nothing of the default is left */
-	uint64_t
-		own_limits; /* 1 << index in policy_keys[]: of a run in a jar, limits below the jar's that it named itself */
+	struct string_list files; /* it was read from these: no command may change them, since later runs read them */
+	uint64_t replaced_keys;   /* those of given_keys that a document set: a list then keeps none of the default */
+	uint64_t own_limits; /* 1 << index in policy_keys[]: limits below the jar's that a run in it named itself */
 };
 
-/* Does a rule of it, or a secret, need a look into requests? */
+/* Does any rule or secret need the gate to inspect requests? */
 bool policy_is_inspecting(const struct policy *policy);
 
 #endif

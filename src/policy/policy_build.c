@@ -50,7 +50,7 @@ static int apply_preset(struct policy *policy, const char *name, const struct po
 	return rc < 0 ? rc : policy_document_apply(policy, &root, false, &source);
 }
 
-/* Like the other private places, but only known when there is a caller. */
+/* Add the private home, which depends on the caller, unlike the other private places. */
 static int add_private_home(struct policy *policy, const struct policy_context *context, struct error *error)
 {
 	struct policy_source source = source_of("HOME", "/", context, error);
@@ -139,7 +139,7 @@ static int make_preset(struct policy *out, const char *name, const struct policy
 static int make_named(struct policy *out, const char *name, const struct policy_origin *origin,
 		      const struct load_frame *outer, const struct policy_context *context);
 
-/* What a document starts from. */
+/* Make the policy that a document starts from. */
 static int make_base(struct policy *out, const struct json_value *document, const struct policy_source *source,
 		     const struct load_frame *frame, const struct policy_context *context)
 {
@@ -214,7 +214,7 @@ static int make_from_file(struct policy *out, const char *path, const char *name
 	return rc;
 }
 
-/* The preset or file that the `extends` at @origin names. */
+/* Make the preset or file that the `extends` at @origin names. */
 static int make_named(struct policy *out, const char *name, const struct policy_origin *origin,
 		      const struct load_frame *outer, const struct policy_context *context)
 {

@@ -8,29 +8,29 @@
 #include "base/json_read.h"
 #include "policy/policy_keys.h"
 
-/* What relative paths and '~' mean. Borrowed strings, absolute paths. */
+/* The bases of relative paths and '~'. Borrowed strings, absolute paths. */
 struct policy_context {
 	const char *current_directory; /* NULL: it no longer exists, and a relative path is an error */
 	const char *home;              /* NULL: '~' is an error */
 };
 
-/* An `agent` policy. *@policy need not be initialised; it is written only on success. */
+/* Make an `agent` policy. *@policy need not be initialised; it is written only on success. */
 int policy_init(struct policy *policy, const struct policy_context *context, struct error *error);
-/* The same from one that was made without a home, @agent: sooner than reading the preset anew. */
+/* The same from @agent, which was made without a home: faster than reading the preset again. */
 int policy_init_from(struct policy *policy, const struct policy *agent, const struct policy_context *context,
 		     struct error *error);
 void policy_done(struct policy *policy);
 
-/* A copy that shares nothing with @from; *@out need not be initialised. -ENOMEM leaves it untouched. */
+/* Copy @from; the copy shares no memory with it. *@out need not be initialised. -ENOMEM leaves it unchanged. */
 int policy_copy(const struct policy *from, struct policy *out);
 
 /*
- * Replace *policy (initialised) by the preset or file that --policy names: a '/' in it or ".json" at its end: a file.
- * Here and below, a failure leaves *policy as it was.
+ * Replace *policy (initialised) by the preset or file that --policy names. A name with a '/' or with ".json" at its
+ * end is a file. Here and below, a failure leaves *policy unchanged.
  */
 int policy_load(struct policy *policy, const char *file_or_preset, const struct policy_context *context,
 		struct error *error);
-/* The same for a document in memory; @name stands in error messages, @directory is where its relative paths start. */
+/* The same for a document in memory; @name is for error messages, @directory is the base of its relative paths. */
 int policy_load_document(struct policy *policy, const char *document, size_t len, const char *name,
 			 const char *directory, const struct policy_context *context, struct error *error);
 /* A document of keywords on top of *policy: as with flags, lists are appended to; `extends` is refused. */
@@ -38,28 +38,28 @@ int policy_append_document(struct policy *policy, const char *document, size_t l
 			   const char *directory, const struct policy_context *context, struct error *error);
 
 /*
- * The same two for objects that a program handed over: messages name the key only, and relative paths of keywords start at
- * the current directory, as those of flags do.
+ * The same two for objects from a program: messages name the key only, and relative paths of keywords start at the
+ * current directory, as those of flags do.
  */
 int policy_load_value(struct policy *policy, const struct json_value *value, const char *directory,
 		      const struct policy_context *context, struct error *error);
 int policy_append_value(struct policy *policy, const struct json_value *value, const struct policy_context *context,
 			struct error *error);
 
-/* One flag. @value is NULL for a bool; @is_negated for the --no- form. Lists are appended to. */
+/* Set one flag. @value is NULL for a bool; @is_negated for the --no- form. A list grows. */
 int policy_set_flag(struct policy *policy, const struct policy_key *key, const char *value, bool is_negated,
 		    const struct policy_context *context, struct error *error);
 
 /*
- * Apply a file that may only tighten; anything that loosens is refused, naming the key. A door with defaults of its own
- * must have put them in before, or else a file could raise them.
+ * Apply a file that may only tighten; refuse anything that loosens, and name the key. A door with its own defaults sets
+ * them before this, or else a file could raise them.
  */
 int policy_tighten(struct policy *policy, const char *file, const struct policy_context *context, struct error *error);
 /* The same for a document in memory; relative paths in it start at the current directory. */
 int policy_tighten_document(struct policy *policy, const char *document, size_t len, const char *name,
 			    const struct policy_context *context, struct error *error);
 
-/* Which limits hold a jar as a whole, and so each run in it, whether they were given or not. */
+/* Which limits apply to a jar as a whole, and so to each run in it, whether they were given or not. */
 enum policy_sharing {
 	SHARES_NOTHING, /* the jar is the run's own */
 	SHARES_FILES,   /* a jar for calls: only its private places exist before the call */
@@ -71,23 +71,23 @@ enum policy_sharing {
  * run->own_limits. @named_keys: bits, as in given_keys, of the keys that the run named itself.
  */
 void policy_hold(struct policy *run, const struct policy *jar, uint64_t named_keys, enum policy_sharing sharing);
-/* Did the run name this limit itself, and could it have named a higher one? @own_limits: as in struct policy. */
+/* Did the run name this limit itself, below the jar's? @own_limits: as in struct policy. */
 bool policy_is_own_limit(uint64_t own_limits, const char *key_name);
 
-/* Was the key said by anyone (preset other than agent, file, flag)? Decides where a door's own default holds. */
+/* Did a file, a flag or a preset other than agent set the key? If not, a door's own default holds. */
 bool policy_is_given(const struct policy *policy, const char *key_name);
-/* Was it said by a document, so that of a list nothing of the default is left? Flags and keywords append. */
+/* Did a document set it, so that a list keeps none of the default? Flags and keywords append. */
 bool policy_is_replaced(const struct policy *policy, const char *key_name);
 
 /*
- * The effective policy as JSON, every key in table order; loads back to the same policy. @indent as in json_writer.
- * `workdir` is left out where it is the default, for which there is no other word. Bytes that are not UTF-8, in paths
- * and variables that came from flags, do not survive.
+ * Print the effective policy as JSON, every key in table order; it loads back to the same policy. @indent as in
+ * json_writer. A default `workdir` is left out, since no value means it. Bytes that are not UTF-8, in paths and
+ * variables from flags, are lost.
  */
 void policy_print(const struct policy *policy, struct text *out, int indent);
-/* What of a policy decides how a jar is made, one command's CPU time included; two that print the same make the same jar. */
+/* Print the keys that decide how a jar is made, with the CPU time of one command. Equal texts make equal jars. */
 void policy_print_jar(const struct policy *policy, struct text *out);
-/* JSON Schema (draft 2020-12) made from the table. */
+/* Print a JSON Schema (draft 2020-12) made from the table. */
 void policy_print_schema(struct text *out);
 
 /* Preset names for messages and completions; NULL-terminated. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy_ceilings.c - hold a run to the limits of its jar
+ * policy/policy_ceilings.c - keep a run within the limits of its jar
  *
- * A limit that was given for the jar is a ceiling for each run in it, whichever program asks for the run. A default is
- * no ceiling: Belljar chose it, not the owner of the jar. Where the limit holds the jar as a whole, such as its memory,
- * the jar's value is a ceiling in any case, because no run can have more than its jar.
+ * A limit that was given for the jar is a ceiling for each run in it, whichever program asks for the run. A default
+ * does not count as a ceiling: Belljar chose it, not the owner of the jar. A limit on the jar as a whole, such as its
+ * memory, is always a ceiling, because no run can have more than its jar.
  */
 #include "policy/policy_build.h"
 
@@ -31,7 +31,7 @@ static bool is_shared(const struct policy_key *key, enum policy_sharing sharing)
 	return sharing == SHARES_ALL && key->scope == SCOPE_BOTH;
 }
 
-/* With a timeout comes its grace: else a run could name an hour of grace after a second of time. */
+/* A given timeout makes its grace a ceiling too: else a run could name an hour of grace after a second of time. */
 static bool is_ceiling(const struct policy *jar, const struct policy_key *key, enum policy_sharing sharing)
 {
 	if (key->offset == offsetof(struct policy, limits.grace_ns) && policy_is_given(jar, "timeout"))
@@ -39,7 +39,7 @@ static bool is_ceiling(const struct policy *jar, const struct policy_key *key, e
 	return policy_is_given(jar, key->name) || is_shared(key, sharing);
 }
 
-/* As much as @total leaves of both, with at least half of it for a stream that wants that much. */
+/* Fit both streams into @total, with at least half of it for a stream that wants that much. */
 static struct output_limit fit_streams(const uint64_t *stream_bytes, uint64_t total)
 {
 	struct output_limit fit = {.total_bytes = LIMIT_NONE};
@@ -56,7 +56,7 @@ static bool is_same_output(const struct output_limit *a, const struct output_lim
 	       a->stream_bytes[1] == b->stream_bytes[1];
 }
 
-/* One of them may be for both streams together, and the other for each. Both ceilings hold then. */
+/* If one limit is for both streams together and the other for each, apply both. */
 static bool lower_output(struct output_limit *run, const struct output_limit *jar)
 {
 	const struct output_limit before = *run;
@@ -73,7 +73,7 @@ static bool lower_output(struct output_limit *run, const struct output_limit *ja
 	return !is_same_output(run, &before) || is_same_output(run, jar);
 }
 
-/* Returns whether the jar's value holds. Where both are the same it does: more would not be given. */
+/* Returns whether the jar's value applies, as it does if both are equal. */
 static bool lower(struct policy *run, const struct policy *jar, const struct policy_key *key)
 {
 	uint64_t own, most;

@@ -2,8 +2,8 @@
 /*
  * policy/policy_document.c - read a policy document, and lay its keys over a policy
  *
- * A path from outside may be a FIFO that nobody writes to, a device or a directory: the file is opened without waiting
- * and looked at before it is read.
+ * A path from outside may be a FIFO without a writer, a device or a directory. So the code opens the file without
+ * waiting and checks its type before it reads.
  */
 #include "policy/policy_document.h"
 
@@ -38,7 +38,7 @@ static int refuse_file(const struct policy_origin *origin, struct error *error, 
 	return error_set(error, STAGE_POLICY, errno_value, "%sextends: %s '%s'", text_string(&place), what, name);
 }
 
-/* The same where a system call failed: its reason is part of the message. */
+/* The same after a failed system call, whose reason is part of the message. */
 static int refuse_access(const struct policy_origin *origin, struct error *error, int errno_value, const char *what,
 			 const char *name)
 {
@@ -79,7 +79,7 @@ int policy_file_path(const char *name, const struct policy_context *context, cha
 				 "cannot read the policy file '%s': the current directory no longer exists", name);
 	len = name[0] == '/' ? asprintf(&path, "%s", name) : asprintf(&path, "%s/%s", context->current_directory, name);
 	if (len < 0) {
-		path = NULL; /* what asprintf() left there is not defined */
+		path = NULL; /* asprintf() leaves it undefined on failure */
 		return error_set(error, STAGE_POLICY, ENOMEM, "no memory for the policy");
 	}
 	*path_out = take_ptr(path);
@@ -117,7 +117,7 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 	return 0;
 }
 
-/* `belljar policy show` prints what `hide_secrets` hides. A file may repeat that, and may not say anything else. */
+/* `belljar policy show` prints the patterns of `hide_secrets`. A file may repeat that list, but not change it. */
 static int take_secret_globs(struct json_value *document, const char *name, struct error *error)
 {
 	struct json_member *member = document->object.members;
@@ -212,12 +212,12 @@ int policy_document_apply(struct policy *policy, const struct json_value *docume
 		if (rc < 0)
 			return rc;
 	}
-	/* Who names hosts, or would be asked, wants them reached, unless the same document says how much network there is. */
+	/* A document that names hosts or sets `ask` gets net = gate, unless it sets `net` itself. */
 	if (policy->net == NET_NONE && !json_find(document, "net") &&
 	    ((policy->allow_net.count && json_find(document, "allow_net")) ||
 	     (policy->ask == ASK_NET && json_find(document, "ask"))))
 		policy->net = NET_GATE;
-	/* Likewise who gives a layer a name. */
+	/* A document that names a workspace gets a layer, unless it sets `workspace` itself. */
 	if (policy->workspace_name && json_find(document, "workspace_name") && !json_find(document, "workspace"))
 		policy->workspace = WORKSPACE_COW;
 	return 0;

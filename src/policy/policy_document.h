@@ -10,21 +10,21 @@
 #include "base/json_read.h"
 #include "policy/policy_origin.h"
 
-/* A policy file that was read: its bytes, and where its relative paths start. */
+/* A policy file in memory: its bytes, and the base of its relative paths. */
 struct policy_file {
 	struct text bytes;
 	char *directory;
-	dev_t device; /* device and inode tell it from any other, whatever the path */
+	dev_t device; /* device and inode identify it, independent of the path */
 	ino_t inode;
 };
 
 void policy_file_done(struct policy_file *file);
 
-/* Where the file is that the caller named; a relative name starts at the current directory. */
+/* Find the file that the caller named; a relative name starts at the current directory. */
 int policy_file_path(const char *name, const struct policy_context *context, char **path_out, struct error *error);
 
 /*
- * Read the regular file at @path (absolute); anything else is refused, and never waited for. @name stands in messages;
+ * Read the regular file at @path (absolute); refuse anything else, without waiting for it. @name is for messages;
  * @origin is the `extends` that named it, or NULL.
  */
 int policy_file_read(const char *path, const char *name, const struct policy_origin *origin, struct policy_file *out,
@@ -33,7 +33,7 @@ int policy_file_read(const char *path, const char *name, const struct policy_ori
 /* Parse a document that must be an object. */
 int policy_document_parse(const char *bytes, size_t len, const char *name, struct json_value *out, struct error *error);
 
-/* The key of a member; unknown ones are refused. */
+/* Find the key of a member; refuse unknown ones. */
 int policy_document_key(const struct json_member *member, const struct policy_source *source,
 			const struct policy_key **out);
 

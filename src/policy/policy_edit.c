@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy_edit.c - add a rule to a policy file, and leave everything else in it as it is
+ * policy/policy_edit.c - add a rule to a policy file, and leave the rest of it unchanged
  *
- * People write these files, with comments and a layout of their own. So the text is edited, not written anew: a walk over
- * its tokens finds the list, and one entry is put in. Whether that was right is not believed but read: the new text must parse to
- * the old rules and the new one.
+ * People write these files, with their own comments and layout. So the code edits the text instead of printing it
+ * anew: it walks over the tokens to the list and inserts one entry. Then it checks the result: the new text must
+ * parse to the old rules and the new one.
  */
 #include "policy/policy_edit.h"
 
@@ -25,7 +25,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Where the comment at @at ends; @at itself: there is none. */
+/* Return the end of the comment at @at, or @at if there is none. */
 static size_t skip_comment(const char *text, size_t len, size_t at)
 {
 	const char *end;
@@ -42,7 +42,7 @@ static size_t skip_comment(const char *text, size_t len, size_t at)
 	return end ? (size_t)(end - text) + 2 : len;
 }
 
-/* The next token from @at on; @len: there is none. */
+/* Return the next token from @at on, or @len if there is none. */
 static size_t next_token(const char *text, size_t len, size_t at)
 {
 	for (;;) {
@@ -57,7 +57,7 @@ static size_t next_token(const char *text, size_t len, size_t at)
 	}
 }
 
-/* Behind the token at @at: a string is one, everything else is taken by the character. */
+/* Return the end of the token at @at. A string is one token; every other character is its own. */
 static size_t end_of_token(const char *text, size_t len, size_t at)
 {
 	if (text[at] != '"')
@@ -109,7 +109,7 @@ static int find_places(const char *text, size_t len, struct places *out)
 	return 0;
 }
 
-/* What the line begins with in which @at stands. */
+/* Append the indentation of the line of @at. */
 static void append_indent(const char *text, size_t at, struct text *out)
 {
 	size_t begin = at, end;
@@ -203,7 +203,7 @@ static int read_whole(int fd, struct text *out)
 	}
 }
 
-/* What a document in @path's place allows. */
+/* Read the rules of a document as if it were at @path. */
 static int read_rules(const struct text *document, const char *path, const struct policy_context *context,
 		      struct policy *out, struct error *error)
 {
@@ -220,7 +220,7 @@ static int read_rules(const struct text *document, const char *path, const struc
 					     error);
 }
 
-/* The same rules, and the new one behind them. */
+/* Does @after have the rules of @before and then the new one? */
 static bool is_as_wanted(const struct policy *before, const struct policy *after, const char *rule)
 {
 	const struct string_list *old = &before->allow_net, *new = &after->allow_net;
@@ -294,7 +294,7 @@ static bool is_same_file(const struct policy_edit *file, const struct stat *stat
 	return status->st_dev == file->device && status->st_ino == file->inode && S_ISREG(status->st_mode);
 }
 
-/* Beside the old one, whose place it takes at once or not at all. @status: of the old one. */
+/* Write the new file beside the old one, then rename it over the old one. @status: of the old one. */
 static int replace(struct policy_edit *file, const struct stat *status, const struct text *document)
 {
 	AUTO_TEXT name = {0};
@@ -308,7 +308,7 @@ static int replace(struct policy_edit *file, const struct stat *status, const st
 	fd = openat(file->directory_fd, text_string(&name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	/* Whose it was it stays where that can be; else it is ours. */
+	/* Keep the owner if allowed; else the caller owns the file. */
 	if (fchown(fd, status->st_uid, status->st_gid) < 0 && errno != EPERM)
 		rc = -errno;
 	if (rc == 0 && fchmod(fd, status->st_mode & 07777) < 0)
@@ -317,7 +317,7 @@ static int replace(struct policy_edit *file, const struct stat *status, const st
 		rc = errno ? -errno : -EIO;
 	if (rc == 0 && fsync(fd) < 0)
 		rc = -errno;
-	/* Somebody else may have written meanwhile. */
+	/* Another process may have changed the file meanwhile. */
 	if (rc == 0 && (fstatat(file->directory_fd, file->name, &now, AT_SYMLINK_NOFOLLOW) < 0 ||
 			!is_same_file(file, &now) || now.st_size != status->st_size ||
 			now.st_mtim.tv_sec != status->st_mtim.tv_sec || now.st_mtim.tv_nsec != status->st_mtim.tv_nsec))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy_keys.h - the table of policy keys, from which everything else about a key is made
+ * policy/policy_keys.h - the table of policy keys, the only source for everything about a key
  *
  * One row gives the JSON key, the flag, its parsing and checking, its line in --help, in the man page, in the shell
- * completions and in the JSON Schema. Nothing about a key is written anywhere else.
+ * completions and in the JSON Schema.
  */
 #ifndef BELLJAR_POLICY_POLICY_KEYS_H
 #define BELLJAR_POLICY_POLICY_KEYS_H
@@ -38,7 +38,7 @@ enum policy_type {
 
 enum policy_scope { SCOPE_JAR, SCOPE_RUN, SCOPE_BOTH };
 
-/* What a tightening policy may do to the key's value. Repeating the value as it is is always allowed. */
+/* How a tightening policy may change the key's value. It may always repeat the value unchanged. */
 enum policy_tightening {
 	TIGHTEN_NOT,     /* it has no stricter value */
 	TIGHTEN_LOWER,   /* a smaller number; for a bool false; for a word an earlier one */
@@ -46,7 +46,7 @@ enum policy_tightening {
 	TIGHTEN_SHORTEN, /* every entry must be among those of the policy; `ro` may name what is in `rw` */
 	TIGHTEN_ADD,     /* entries are added to those of the policy */
 	TIGHTEN_TO_NULL, /* workdir: private instead of named */
-	TIGHTEN_REFUSED, /* may not stand in such a file at all */
+	TIGHTEN_REFUSED, /* not allowed in such a file */
 };
 
 struct policy_key {
@@ -60,7 +60,7 @@ struct policy_key {
 	enum policy_scope scope;
 	const char *const *words; /* POLICY_WORD: NULL-terminated */
 	bool may_be_zero;         /* core, output, grace */
-	uint64_t least;           /* of a limit: less than this no program can live with; 0: any */
+	uint64_t least;           /* of a limit: the least that a program can run with; 0: any */
 	bool may_be_none;         /* null in JSON; for limits and the workdir the flag word none too */
 	size_t offset;            /* of the member in struct policy */
 	enum policy_tightening tightening;

@@ -2,8 +2,8 @@
 /*
  * policy/policy_lists.c - the lists of a policy: adding, taking away, copying, freeing
  *
- * "Same path twice: the last wins" is settled here, when the entry comes in. Once a policy is complete nobody needs to
- * know in which order its parts were said, and a printed policy means what it meant before.
+ * Adding an entry applies "same path twice: the last wins". So the order of the parts does not matter once a policy is
+ * complete, and a printed policy keeps its meaning.
  */
 #include "policy/policy_lists.h"
 
@@ -73,7 +73,7 @@ int policy_add_mount(struct policy *policy, const char *path, const char *dest, 
 		return -E2BIG;
 	if (!own_path || !own_dest || !list_add(&policy->mounts))
 		return -ENOMEM;
-	policy->mounts.count--; /* room is made; nothing can fail from here on */
+	policy->mounts.count--; /* the room exists; nothing can fail from here on */
 	remove_place(policy, own_dest);
 	policy->mounts.items[policy->mounts.count++] = (struct policy_mount){
 		.path = take_ptr(own_path),
@@ -93,7 +93,7 @@ int policy_add_tmpfs(struct policy *policy, const char *path, uint64_t size_byte
 		return -E2BIG;
 	if (!own_path || !list_add(&policy->tmpfs))
 		return -ENOMEM;
-	policy->tmpfs.count--; /* room is made; nothing can fail from here on */
+	policy->tmpfs.count--; /* the room exists; nothing can fail from here on */
 	remove_place(policy, own_path);
 	policy->tmpfs.items[policy->tmpfs.count++] = (struct policy_tmpfs){
 		.path = take_ptr(own_path),
@@ -263,7 +263,7 @@ int policy_copy(const struct policy *from, struct policy *out)
 	AUTO(policy_done) struct policy copy = *from;
 	int rc;
 
-	/* Everything that is owned starts empty; the rest came with the assignment. */
+	/* Owned members start empty; the assignment has copied the rest. */
 	memset(&copy.mounts, 0, sizeof(copy.mounts));
 	memset(&copy.tmpfs, 0, sizeof(copy.tmpfs));
 	memset(&copy.env, 0, sizeof(copy.env));

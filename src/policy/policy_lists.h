@@ -2,8 +2,8 @@
 /*
  * policy/policy_lists.h - add to and take from the lists of a policy
  *
- * Adding copies its arguments. What says the same thing again replaces what was said before, so the lists never hold
- * two entries for one place or one name. Errors: -ENOMEM, and -E2BIG where the list is full.
+ * Adding copies its arguments. A new entry replaces an earlier one for the same place or name, so the lists never hold
+ * both. Errors: -ENOMEM, and -E2BIG if the list is full.
  */
 #ifndef BELLJAR_POLICY_POLICY_LISTS_H
 #define BELLJAR_POLICY_POLICY_LISTS_H
@@ -11,12 +11,12 @@
 #include "policy/policy.h"
 
 #define POLICY_MAX_ENTRIES                                                                                             \
-	1000 /* of each list; as many as a document may give, so that what is printed can be loaded */
+	1000 /* of each list; the same limit as for documents, so that a printed policy can be loaded */
 
-/* Takes the place of any mount or tmpfs with the same dest. */
+/* Add a mount; it replaces any mount or tmpfs with the same dest. */
 int policy_add_mount(struct policy *policy, const char *path, const char *dest, enum mount_access access,
 		     bool is_optional);
-/* Takes the place of any mount or tmpfs with the same path. */
+/* Add a tmpfs; it replaces any mount or tmpfs with the same path. */
 int policy_add_tmpfs(struct policy *policy, const char *path, uint64_t size_bytes);
 int policy_add_env(struct policy *policy, const char *name, const char *value);
 /* For hide, pass_env and redact. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy_musts.c - what a policy file says of itself: must_allow and must_deny, for `belljar policy test`
+ * policy/policy_musts.c - what a policy file promises: must_allow and must_deny, for `belljar policy test`
  */
 #include "policy/policy_musts.h"
 

@@ -12,7 +12,7 @@
 
 #define SHOWN_BYTES 120
 
-/* Outside text can be long; the message must keep room for what is wrong with it. */
+/* Cut a long text from outside, to leave room for the rest of the message. */
 static void append_shown(struct text *text, const char *shown)
 {
 	size_t len = strnlen(shown, SHOWN_BYTES + 1);

@@ -10,7 +10,7 @@
 /* A document, or all the flags. */
 struct policy_source {
 	const char *name;      /* of the document; NULL: flags */
-	bool is_from_program;  /* values that a program handed over: lines and columns would mean nothing to it */
+	bool is_from_program;  /* values from a program, for which lines and columns have no meaning */
 	const char *directory; /* where relative paths start */
 	const char *home;      /* NULL: not known */
 	struct error *error;
@@ -25,16 +25,16 @@ struct policy_origin {
 	unsigned column;
 };
 
-/* "p.json:2:14: ", or nothing where the values come from a program. */
+/* Append "p.json:2:14: ", or nothing for values from a program. */
 void policy_append_place(struct text *text, const struct policy_source *source, unsigned line, unsigned column);
 
 /*
- * Record an error about the value: "--timeout 5x: MESSAGE" or "p.json:2:14: timeout '5x': MESSAGE". @shown is the value;
- * NULL leaves it out, which is right for what may be a secret. Returns a negative errno.
+ * Record an error about the value: "--timeout 5x: MESSAGE" or "p.json:2:14: timeout '5x': MESSAGE". @shown is the
+ * value; NULL leaves it out, as for a possible secret. Returns a negative errno.
  */
 int policy_refuse(const struct policy_origin *origin, const char *shown, const char *format, ...) PRINTF_LIKE(3, 4);
 
-/* The same for a failure of our own: -ENOMEM, or -E2BIG for a list that is full. */
+/* The same for Belljar's own failure: -ENOMEM, or -E2BIG for a full list. */
 int policy_refuse_errno(const struct policy_origin *origin, int rc);
 
 static inline bool policy_is_flag(const struct policy_origin *origin)

@@ -27,7 +27,7 @@ static void append_components(struct text *text, const char *path, bool *has_par
 	}
 }
 
-/* "./~" is a name like any other, and must not turn into the home directory when it is read again. */
+/* "./~" is an ordinary name, and must not turn into the home directory when it is read again. */
 static void make_relative(struct text *text)
 {
 	if (!text->len)

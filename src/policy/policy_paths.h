@@ -2,8 +2,8 @@
 /*
  * policy/policy_paths.h - paths as people write them: '~', relative ones, PATH:DEST
  *
- * Nothing here looks at the file system. Repeated slashes and '.' go; '..' stays in host paths, because what it means
- * depends on symbolic links, and is refused where a path names a place in the jar.
+ * This code does not access the file system. It removes repeated slashes and '.'. A host path keeps '..', whose meaning
+ * depends on symbolic links; a path that names a place in the jar may not have one.
  */
 #ifndef BELLJAR_POLICY_POLICY_PATHS_H
 #define BELLJAR_POLICY_POLICY_PATHS_H
@@ -28,7 +28,7 @@ int policy_clean_path(const char *given, enum path_rule rule, const struct polic
  */
 int policy_split_path(const char *given, const struct policy_origin *origin, char **first_out, char **second_out);
 
-/* The reverse for one part. */
+/* Escape one part, the reverse of policy_split_path(). */
 void policy_escape_path(struct text *text, const char *path);
 
 #endif

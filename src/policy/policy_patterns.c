@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy_patterns.c - tell patterns from paths, clean them, and compare them with names
+ * policy/policy_patterns.c - distinguish patterns from paths, clean them, and compare them with names
  *
- * Nothing here looks at the file system. What a pattern matches is found out when a jar is made (survey/survey_globs.c).
+ * This code does not access the file system. survey/survey_globs.c finds the matches when a jar is made.
  */
 #include "policy/policy_patterns.h"
 
@@ -16,7 +16,7 @@ static bool is_quotable(char character)
 	return character && strchr("*?[]\\", character);
 }
 
-/* The length of the class that begins at @at, with its brackets; 0: it is none. A ']' in front is one of its characters. */
+/* Return the length of the class at @at, with its brackets; 0: not a class. A leading ']' is one of its characters. */
 static size_t class_length(const char *at, const char *end)
 {
 	const char *character = at + 1;
@@ -92,7 +92,7 @@ static bool class_has(const char *class, size_t len, char character)
 	return has != is_negated;
 }
 
-/* How long the next thing in the pattern is that matches one character, and whether it matches @character. */
+/* Return the length of the pattern's next element for one character, and whether it matches @character. */
 static size_t match_one(const char *at, const char *end, char character, bool *is_match)
 {
 	size_t len = class_length(at, end);
@@ -109,7 +109,7 @@ static size_t match_one(const char *at, const char *end, char character, bool *i
 	return 1;
 }
 
-/* Only the last '*' is ever tried again. */
+/* Backtrack to the last '*' only. */
 static bool matches(const char *pattern, size_t len, const char *name)
 {
 	const char *end = pattern + len, *star = NULL, *star_name = NULL;
@@ -138,7 +138,7 @@ static bool matches(const char *pattern, size_t len, const char *name)
 	return true;
 }
 
-/* Names with brackets are common ("[id].tsx"): a name that is the pattern's own text is meant too. */
+/* Names with brackets are common ("[id].tsx"), so a name that equals the pattern's text matches too. */
 bool policy_pattern_matches(const char *pattern, size_t len, const char *name)
 {
 	return matches(pattern, len, name) || (!strncmp(pattern, name, len) && !name[len]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy/policy_presets.c - policies that have a name
+ * policy/policy_presets.c - the policies built into Belljar
  *
  * They are documents like those of users, read by the same parser: a preset cannot say anything that a file could not.
  * Two defaults are not data: the work directory (the current one, if it is fit) and the private home.

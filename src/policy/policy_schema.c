@@ -305,7 +305,7 @@ static void write_description(struct json_writer *writer, const struct policy_ke
 	json_write_string(writer, "description", text_string(&text));
 }
 
-/* No keys of a policy: they say what it must come to. */
+/* must_allow and must_deny are not keys of a policy: `belljar policy test` compares them with it. */
 static void write_musts(struct json_writer *writer, const char *name, const char *description)
 {
 	json_open_object(writer, name);

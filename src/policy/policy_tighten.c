@@ -2,13 +2,13 @@
 /*
  * policy/policy_tighten.c - apply a policy that may only tighten
  *
- * The file comes from the project a command runs in, so it is no more to be trusted than the command. It is laid over a
- * copy of the policy like any document; then every key it names is compared with what was there, by the rule that the
- * key's row in policy_keys[] gives. Only if all of them pass does the copy become the policy.
+ * The file comes from the project that a command runs in, so Belljar trusts it no more than the command. Belljar
+ * applies it to a copy of the policy like any document, then compares every key that it names with the old value, by
+ * the rule in the key's row of policy_keys[]. Only if all of them pass does the copy become the policy.
  *
- * Taking something away can also uncover: below a writable directory, a read-only or private place protects what is
- * under it, and a variable that is set keeps the caller's own from being passed. What would uncover something is refused
- * like anything else that loosens.
+ * Removing an entry can also uncover something: below a writable directory, a read-only or private place protects the
+ * files under it, and a variable that is set keeps Belljar from passing the caller's own. Belljar refuses a removal
+ * that would uncover something, like any other change that loosens.
  */
 #include "policy/policy_build.h"
 
@@ -23,7 +23,7 @@
 #include "policy/policy_patterns.h"
 #include "policy/policy_value.h"
 
-/* What was, what would be, and the value that is being judged. */
+/* The policy before and after, and the value to judge. */
 struct change {
 	const struct policy *before;
 	const struct policy *after;
@@ -37,13 +37,13 @@ typedef int judge_fn(const struct change *change);
 static const char *const system_places[] = {"/usr",    "/bin", "/sbin", "/lib", "/lib32", "/lib64",
 					    "/libx32", "/opt", "/etc",  "/nix", "/proc",  "/sys"};
 
-/* What a '..' leads to is not known here, so it may lead anywhere. */
+/* A '..' may lead anywhere, since this code does not access the file system. */
 static bool may_hold(const char *directory, const char *place)
 {
 	return strstr(directory, "/..") || strstr(place, "/..") || path_is_within(place, directory);
 }
 
-/* The nearest directory around all that @mount may show; NULL: it is not known. */
+/* Return the nearest directory around all that @mount may show; NULL: unknown. */
 static char *around_mount(const struct change *change, const struct policy_mount *mount)
 {
 	const char *workdir = change->before->workdir ? change->before->workdir : change->context->current_directory;
@@ -59,7 +59,7 @@ static char *around_mount(const struct change *change, const struct policy_mount
 	return around;
 }
 
-/* Can anything that @mount shows be at @place, or around it? Of a pattern it is not known which. */
+/* Can anything that @mount shows be at @place, or around it? A pattern may match anything. */
 static bool may_show(const struct change *change, const struct policy_mount *mount, const char *place)
 {
 	AUTO_FREE char *around = around_mount(change, mount);
@@ -67,7 +67,7 @@ static bool may_show(const struct change *change, const struct policy_mount *mou
 	return !around || may_hold(around, place);
 }
 
-/* A place where something else would show if what stands there now were gone; NULL if nothing would. */
+/* Return what would show at @place if its entry were gone; NULL: nothing. */
 static const char *what_is_beneath(const struct change *change, const char *place)
 {
 	const struct policy *after = change->after;
@@ -87,7 +87,7 @@ static const char *what_is_beneath(const struct change *change, const char *plac
 	return NULL;
 }
 
-/* Below @around a pattern may have matched anything: whatever is shown there would have been beneath it. */
+/* Below @around a pattern may have matched anything, so any entry there may have been beneath it. */
 static const char *what_is_within(const struct change *change, const char *around)
 {
 	const struct policy *after = change->after;
@@ -134,7 +134,7 @@ static int judge_uncovering_bool(const struct change *change)
 	return beneath ? refuse_uncovering(change, key->name, beneath) : 0;
 }
 
-/* What can pass under the one must be able to pass under the other, whichever of them splits it by stream. */
+/* Output that passes the new limit must pass the old one too, whichever of them splits it by stream. */
 static int judge_output(const struct change *change)
 {
 	const struct output_limit *before = policy_const_member(change->before, change->origin.key);
@@ -282,7 +282,7 @@ static int judge_tmpfs(const struct change *change)
 	return 0;
 }
 
-/* The pattern that lets @name through, or NULL. */
+/* Return the pattern that lets @name through, or NULL. */
 static const char *find_pattern(const struct policy *policy, const char *name)
 {
 	for (size_t i = 0; i < policy->pass_env.count; i++) {
@@ -332,7 +332,7 @@ static bool is_deny(const char *rule_text)
 	return net_rule_parse(rule_text, &rule, &refusal) == 0 && rule.is_deny;
 }
 
-/* The same hosts and ports, with fewer methods and paths. */
+/* Is it about the same hosts and ports as a rule before, with fewer methods and paths? */
 static bool is_narrower(const char *rule_text, const struct string_list *before)
 {
 	struct net_refusal refusal;
@@ -346,7 +346,7 @@ static bool is_narrower(const char *rule_text, const struct string_list *before)
 	return false;
 }
 
-/* Exceptions may be added and must stay. Where the host's network was allowed, every list is a shorter one. */
+/* A file may add exceptions, not remove them. If the host's network was allowed, any list is shorter. */
 static int judge_rules(const struct change *change)
 {
 	const struct string_list *before = &change->before->allow_net, *after = &change->after->allow_net;
@@ -420,7 +420,7 @@ static int judge_shorten(const struct change *change)
 	return judges[change->origin.key->type](change);
 }
 
-/* The file's entries were added to the policy's, so nothing can be missing. */
+/* Belljar added the file's entries to the policy's, so none can be missing. */
 static int judge_add(const struct change *change)
 {
 	(void)change;
@@ -434,7 +434,7 @@ static judge_fn *const judges_by_rule[] = {
 };
 _Static_assert(ARRAY_LEN(judges_by_rule) == TIGHTEN_REFUSED + 1, "every rule has a judge");
 
-/* All of the file is in @after before anything is judged, so the order of its keys does not matter. */
+/* Apply the whole file to @after before judging any key, so the order of its keys does not matter. */
 static int apply_and_judge(const struct policy *before, struct policy *after, const struct json_value *document,
 			   const struct policy_source *source, const struct policy_context *context)
 {
@@ -450,7 +450,7 @@ static int apply_and_judge(const struct policy *before, struct policy *after, co
 		if (rc < 0)
 			return rc;
 	}
-	/* Who names hosts where all could be reached means those. */
+	/* A file that names hosts where all were reachable means only those hosts. */
 	if (after->net == NET_HOST && json_find(document, "allow_net"))
 		after->net = NET_GATE;
 	for (size_t i = 0; i < document->object.count; i++) {

@@ -2,8 +2,8 @@
 /*
  * policy/policy_value.c - check one value, from a flag or a document, and put it into a policy
  *
- * A flag's word and a JSON string go the same way, so that they cannot mean different things. Each type has a row in
- * kinds[]: how a text is read, how a JSON value is (for a list: one entry of it), and how the list is emptied before a
+ * The same code reads a flag's word and a JSON string, so that they cannot mean different things. Each type has a row
+ * in kinds[]: how to read a text, how to read a JSON value (of a list: one entry), and how to empty the list before a
  * document replaces it.
  */
 #include "policy/policy_value.h"
@@ -69,7 +69,7 @@ static int refuse_word(const struct policy_origin *origin, const char *word, con
 	return policy_refuse(origin, word, "not one of %s", text_string(&known));
 }
 
-/* The place of @word in @words, or -ENOENT. */
+/* Return the index of @word in @words, or -ENOENT. */
 static int find_word(const char *word, const char *const *words)
 {
 	for (int i = 0; words[i]; i++) {
@@ -141,7 +141,7 @@ static int text_word(struct policy *policy, const char *text, const struct polic
 	return 0;
 }
 
-/* As a flag it has no value of its own. */
+/* The flag has no value. */
 static int text_switch(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
 	if (text && policy_is_flag(origin))
@@ -206,7 +206,7 @@ static int text_limit(struct policy *policy, const char *text, const struct poli
 	return read_limit(text, text, origin, policy_member(policy, origin->key));
 }
 
-/* Numbers are read from their digits, exactly; only those with an exponent have to go through the double. */
+/* Read a number exactly, from its digits; only a number with an exponent goes through the double. */
 static int read_number(const struct json_value *value, const struct policy_origin *origin, uint64_t *out)
 {
 	const char *digits = value->number.digits;
@@ -265,7 +265,7 @@ static int set_streams(struct policy *policy, const struct output_limit *limit, 
 	return 0;
 }
 
-/* "stdout=SIZE,stderr=SIZE", in whichever order. */
+/* Read "stdout=SIZE,stderr=SIZE", in either order. */
 static int text_streams(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
 	struct output_limit limit = NO_OUTPUT_LIMIT;
@@ -516,7 +516,7 @@ static int text_pattern(struct policy *policy, const char *text, const struct po
 	return rc < 0 ? rc : add_string(policy, pattern, origin);
 }
 
-/* Never shown in messages: the text is a secret. */
+/* Messages never show the text, since it is a secret. */
 static int text_redact(struct policy *policy, const char *text, const struct policy_origin *origin)
 {
 	if (strlen(text) < POLICY_MIN_REDACT_BYTES)
@@ -595,7 +595,7 @@ static int json_port(struct policy *policy, const struct json_value *value, cons
 	return text_port(policy, value->number.digits, origin);
 }
 
-/* --- secrets: nothing that was given is shown, since somebody may have given the value itself --- */
+/* --- secrets: messages do not show the text, since the user may have given the secret itself --- */
 
 static int add_secret(struct policy *policy, const struct net_secret *secret, const struct policy_origin *origin)
 {
@@ -644,7 +644,7 @@ bool policy_name_matches(const char *pattern, const char *name)
 	return strcmp(pattern, name) == 0;
 }
 
-/* --- the environment; values are not shown, they may be secrets --- */
+/* --- the environment; messages do not show values, which may be secrets --- */
 
 static int add_env(struct policy *policy, const char *name, const char *value, const struct policy_origin *origin)
 {
@@ -729,7 +729,7 @@ static int json_version(struct policy *policy, const struct json_value *value, c
 	return 0;
 }
 
-/* Whoever loads a document has dealt with it before anything else in there. */
+/* Loading a document has applied `extends` before any other key. */
 static int json_extends(struct policy *policy, const struct json_value *value, const struct policy_origin *origin)
 {
 	(void)policy;

@@ -13,17 +13,17 @@
 #define POLICY_MIN_REDACT_BYTES 4
 #define POLICY_MAX_HOSTNAME_BYTES 64
 
-/* The word after a flag; a list is appended to. On failure the policy is as before. */
+/* Set the key from the word after a flag; append to a list. A failure leaves the policy unchanged. */
 int policy_set_text(struct policy *policy, const char *text, const struct policy_origin *origin);
 
-/* @origin->key's value in a document; a list replaces the policy's, or with @is_append is added to it. */
+/* Set @origin->key from a document; a list replaces the policy's list, or with @is_append extends it. */
 int policy_set_json(struct policy *policy, const struct json_value *value, bool is_append,
 		    const struct policy_origin *origin);
 
 /* Does the pattern of pass_env, or the narrower pattern, match? "LC_*" matches "LC_ALL" and "LC_A*". */
 bool policy_name_matches(const char *pattern, const char *name);
 
-/* The member of @policy that @key stands for. */
+/* Return the member of @policy for @key. */
 static inline void *policy_member(struct policy *policy, const struct policy_key *key)
 {
 	return (char *)policy + key->offset;

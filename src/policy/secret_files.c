@@ -11,7 +11,7 @@
 
 #include "policy/policy_patterns.h"
 
-/* In front: exceptions. */
+/* Exceptions, which come first. */
 static const char *const exceptions[] = {".env.example", ".env.sample",   ".env.template",
 					 ".env.dist",    ".env.defaults", "id_*.pub"};
 
@@ -68,7 +68,7 @@ static bool is_in(const char *name, const char *const *globs, size_t count)
 	return false;
 }
 
-/* Cheap, and false for most names. */
+/* A cheap filter that rejects most names. */
 static bool may_match(const char *glob, const char *name, size_t len)
 {
 	size_t glob_len = strlen(glob);

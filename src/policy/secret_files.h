@@ -14,15 +14,15 @@ enum secret_file {
 	SECRET_BY_CONTENT, /* it is one if policy_secret_file_has() says so of its first bytes */
 };
 
-/* So many of its first bytes are read where the content decides. */
+/* How many bytes to read from the beginning of a file whose content decides. */
 #define SECRET_FILE_BYTES 65536
-/* A row as a pattern. */
+/* Room for a row as a pattern. */
 #define SECRET_GLOB_BYTES 64
 
-/* *@glob_out: which row of the table it is. */
+/* *@glob_out: the row of the table. */
 enum secret_file policy_secret_file_of(const char *name, const char **glob_out);
 bool policy_secret_file_has(const char *glob, const char *content, size_t len);
-/* A directory that tools fill, or a repository's own: what is in it is not the project's. */
+/* Is it a directory that tools fill, or a repository's own? Its content is not the project's. */
 bool policy_secret_file_is_tools(const char *directory);
 /* Of a printed policy. */
 #define SECRET_GLOBS_MEMBER "hide_secrets_globs"
