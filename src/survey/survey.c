@@ -30,7 +30,7 @@
 #include "survey/survey_watch.h"
 #include "base/sys/calls.h"
 
-/* More of them in PATH are not looked at: nobody has so many. */
+/* Directories of PATH beyond these are ignored: real lists are far shorter. */
 #define PATH_DIRECTORIES_MAX 128
 /* Of /etc/hosts. */
 #define HOSTS_BYTES_MAX (32 << 10)
@@ -67,8 +67,8 @@ static bool leads_to_system(const char *target)
 }
 
 /*
- * A link out of /etc mostly leads to /usr, which is visible; but resolv.conf leads to a file in /run, which is private in the
- * jar: without that file no name is found on the host's network. It is shown where it is.
+ * A link out of /etc mostly leads to /usr, which is visible; but resolv.conf leads to a file in /run, which is
+ * private in the jar: without that file no name is found on the host's network. It is shown where it is.
  */
 static int add_etc_entry(struct host_path_list *list, const char *path)
 {
@@ -212,9 +212,9 @@ static int take_git(struct host *host, const char *around, struct host_path *git
 }
 
 /*
- * The nearest directory above that has a .git, and no other: whoever spoils the nearest one must not have the next one
- * shown. A directory that is itself no fit workdir (a home directory kept in git) is no project: showing it would show
- * everything in it. A .git file counts only if the repository it names has a way back.
+ * Find the nearest directory above with a .git, and never a further one: spoiling the nearest must not show the next.
+ * A directory that is unfit as a workdir (a home directory kept in git) does not count as a project: showing it would
+ * show everything in it. A .git file counts only if the repository that it names refers back to it.
  */
 static int find_repository_around(struct host *host)
 {
@@ -262,7 +262,7 @@ struct top {
 	int fd;
 };
 
-/* One item in every case: what is no directory, since somebody changed it just now, is a reason to refuse. */
+/* Add an item in every case: if it has just stopped being a directory, the planner refuses the policy. */
 static int pin(struct host_path_list *pinned, const struct top *top, const char *name)
 {
 	AUTO_FREE char *path = survey_path_join(top->path[1] ? top->path : "", name);

@@ -2,12 +2,12 @@
 /*
  * survey/survey_cgroup.c - where cgroups of a run's own can be made
  *
- * A few reads, since every run with such a limit pays for them; that a directory can really be made there shows when it
- * is made, and the plan is made again without if not. Version 1 has one tree per controller, and ours goes below the
- * cgroup we are in. In version 2 a cgroup that hands controllers on may have no processes of its own, and we are one: so
- * ours goes beside the cgroup we are in, where the cgroup above belongs to us too, as in a systemd user session, and
- * nothing that is there is changed. Where only our own is ours, as in a service with Delegate=yes or in a container, and we
- * are the only process in it, we go one down and ours goes beside that.
+ * A few reads, since every run with such a limit pays for them; that a directory can really be made there shows when
+ * it is made, and the plan is made again without if not. Version 1 has one tree per controller, and ours goes below
+ * the cgroup we are in. In version 2 a cgroup that hands controllers on may have no processes of its own, and we are
+ * one: so ours goes beside the cgroup we are in, where the cgroup above belongs to us too, as in a systemd user
+ * session, and nothing that is there is changed. Where only our own is ours, as in a service with Delegate=yes or in
+ * a container, and we are the only process in it, we go one down and ours goes beside that.
  */
 #include "survey/survey_cgroup.h"
 
@@ -32,8 +32,8 @@
 bool survey_wants_cgroups(const struct host *host, const struct policy *policy)
 {
 	/*
-	 * A process count that nobody asked for is held well enough by a user namespace, at no cost; but not for root where it
-	 * cannot be given an id that is nobody's.
+	 * A user namespace holds a default process count well enough, at no cost; but not for root if its jars cannot
+	 * get a host id that no user has.
 	 */
 	bool has_namespace_count = host->has_user_namespaces && (host->uid != 0 || host->has_id_mapped_mounts);
 
@@ -64,8 +64,8 @@ static bool is_on(const char *path, long magic)
 }
 
 /*
- * One line of /proc/self/cgroup, NUMBER:CONTROLLERS:PATH, with no controllers for version 2. Splits it in place; true for
- * the line of @controller.
+ * One line of /proc/self/cgroup, NUMBER:CONTROLLERS:PATH, with no controllers for version 2. Splits it in place; true
+ * for the line of @controller.
  */
 static bool split_line(char *line, const char *controller, char **controllers_out, char **path_out)
 {
@@ -115,7 +115,7 @@ static int find_version1(const char *membership, const char *controller, char **
 	if (!find_membership(membership, controller, controllers, path))
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		/* In a container the path may be the host's, and not be there: then we do not know which cgroup is ours. */
+		/* In a container the path may be the host's, and absent here: then our own cgroup is unknown. */
 		snprintf(directory, sizeof(directory), MOUNT "/%s%s", names[i], strcmp(path, "/") ? path : "");
 		if (!is_on(directory, MAGIC_CGROUP1) || access(directory, W_OK) < 0)
 			continue;
@@ -173,7 +173,7 @@ static bool are_ours(const char *members)
 	return true;
 }
 
-/* In ours, which must not have any other process: nobody but us and our helpers is moved to make room. */
+/* Use our own cgroup, if it has no other processes: Belljar moves only itself and its helpers to make room. */
 static bool find_own(const char *directory, char *controllers, size_t capacity)
 {
 	char members[PATH_MAX];

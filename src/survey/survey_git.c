@@ -2,15 +2,15 @@
 /*
  * survey/survey_git.c - read git's own files, without running git
  *
- * A `.git` file may be the work of an earlier, untrusted command and name any directory of the host. What it names is
- * shown in the jar only if a file there, which that command could not write, names this very `.git` file or its
- * directory in turn:
+ * An earlier, untrusted command may have written a `.git` file that names any directory of the host. The jar shows that
+ * directory only if a file there, which the command could not write, names this `.git` file or its directory in turn:
  *
  *   linked worktree  X/worktrees/NAME/gitdir holds the path of the `.git` file, and X/worktrees/NAME/commondir says X
  *   submodule        X/modules/NAME/config has core.worktree, which is the directory of the `.git` file
  *
- * A repository kept elsewhere by other means (clone --separate-git-dir) has no way back and is not followed. Both are checked through descriptors and remembered by device and inode, so that swapping a directory for a symbolic
- * link meanwhile leads nowhere. A command that was allowed to write in both places could have read both anyway.
+ * A repository kept elsewhere by other means (clone --separate-git-dir) has no way back and is not followed. Both are
+ * checked through descriptors and remembered by device and inode, so that swapping a directory for a symbolic link
+ * meanwhile leads nowhere. A command that was allowed to write in both places could have read both anyway.
  */
 #include "survey/survey_git.h"
 
@@ -59,7 +59,7 @@ static int peek(const struct reader *reader)
 	return next(&copy);
 }
 
-/* Letters, digits, '-' and what is in @more, in lower case. One that is too long is cut: it is none that anybody asks for. */
+/* Read letters, digits, '-' and those in @more, in lower case. Cut long names, since callers need only short ones. */
 static int read_name(struct reader *reader, char first, const char *more, char name[NAME_MAX_LEN])
 {
 	size_t len = 0;
@@ -85,7 +85,7 @@ struct section {
 	bool is_sub;             /* it has a subsection */
 };
 
-/* What follows the bracket. Nobody asks for a subsection's name. */
+/* Read the header behind the bracket. Callers do not need the name of a subsection. */
 static int read_section(struct reader *reader, struct section *section)
 {
 	int rc = read_name(reader, 0, ".", section->name);
@@ -391,7 +391,7 @@ static int path_of(int fd, const char *path, struct host_path *out)
 	return out->path ? 0 : -ENOMEM;
 }
 
-/* @path without its last @count names; the text is changed. False: it has not so many. */
+/* Cut the last @count names off @path, in place. Returns false if it has fewer. */
 static bool drop_names(char *path, int count)
 {
 	while (count-- > 0) {

@@ -56,8 +56,8 @@ int survey_git_follow(const char *git_file, struct host_path *git_out, struct ho
 /* Does @path, links not followed, belong to @uid or to root? */
 bool survey_git_is_of(uid_t uid, const char *path);
 /*
- * Why the repository @git, with the worktree's part @own or PATH_ABSENT, may not be shown to the jar of @uid: somebody
- * else's, or a directory that only has the name, would widen the view. NULL: it may.
+ * Return why the jar of @uid may not see the repository @git, with the worktree's part @own or PATH_ABSENT: another
+ * user's repository, or a directory that only has the name, would widen the view. NULL: it may.
  */
 const char *survey_git_why_unfit(uid_t uid, const struct host_path *git, const struct host_path *own);
 

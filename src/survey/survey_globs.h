@@ -2,8 +2,8 @@
 /*
  * survey/survey_globs.h - compare paths with patterns, one name after the other
  *
- * A pattern is a row of names. While a walk goes down a tree, a set of bits says for each pattern how many of its names the way so far
- * may have used up. An empty set means that nothing below can match. Nothing here looks at the file system.
+ * A pattern is a row of names. While a walk goes down a tree, a set of bits records for each pattern how many of its
+ * names the way so far may match. With an empty set nothing below can match. The code does not access the files.
  */
 #ifndef BELLJAR_SURVEY_SURVEY_GLOBS_H
 #define BELLJAR_SURVEY_SURVEY_GLOBS_H
@@ -30,7 +30,7 @@ struct globs {
 	struct string_list copies; /* what the parts point at */
 };
 
-/* A set has so many words; it is made with calloc(). */
+/* Return the number of words in a set. Callers allocate a set with calloc(). */
 static inline size_t survey_globs_words(const struct globs *globs)
 {
 	return (globs->count + 63) / 64;
@@ -38,11 +38,11 @@ static inline size_t survey_globs_words(const struct globs *globs)
 
 /* Add @pattern, which begins in the directory @anchor ("" or a plain path); messages call it @said. 0 or -ENOMEM. */
 int survey_globs_add(struct globs *globs, const char *anchor, const char *pattern, const char *said);
-/* The set of a walk that begins where the anchors begin. */
+/* Set @set for a walk that begins where the anchors begin. */
 void survey_globs_start(const struct globs *globs, uint64_t *set);
 /*
- * From @set, of a directory, to @next, of @name in it. The number of a pattern that ends there, or -1. With @is_link "**" does not go
- * on: a link is no directory on the way down.
+ * Step from @set, of a directory, to @next, of @name in it. Returns the number of a pattern that ends there, or -1. If
+ * @is_link, "**" does not continue, since a walk does not enter links.
  */
 long survey_globs_step(const struct globs *globs, const uint64_t *set, const char *name, bool is_link, uint64_t *next);
 bool survey_globs_is_empty(const struct globs *globs, const uint64_t *set);

@@ -2,11 +2,11 @@
 /*
  * survey/survey_ids.c - host ids for root's jars that no other engine uses
  *
- * A jar of root's runs under a host id that is nobody's: what it uses up (processes, signals, keys) is counted against that
- * id, so no two jars may share one. Each engine has a block of ids to itself: the one whose byte it has locked in a file
- * that only root can open. Process numbers would not do, engines in different pid namespaces of one host have the same.
- * Locks of this kind end with the process and leave nothing behind. Where to begin is chosen at random, so that engines that
- * share no file system, or find no place for the file, hardly ever meet.
+ * Root's jars run under host ids that no user has. The kernel counts processes, signals and keys against that id, so
+ * two jars must not share one. Each engine reserves a block of ids: it locks the block's byte in a file that only
+ * root can open. Pids would not do, since engines in different pid namespaces of one host can have the same. The
+ * kernel drops such locks when the process ends. The first block to try is random, so that engines without a common
+ * file system, or without a place for the file, rarely collide.
  */
 #include "survey/survey_ids.h"
 
@@ -29,7 +29,7 @@ static int open_locks(const char *path)
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return -errno;
-	/* Whoever else could open it could hold every lock. */
+	/* A user who can open the file could hold every lock. */
 	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid() || status.st_mode & 077)
 		return -EPERM;
 	return take_fd(&fd);

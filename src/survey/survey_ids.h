@@ -9,15 +9,15 @@
 
 #include "base/base.h"
 
-/* An engine has so many; beyond them some of its jars share. */
+/* The ids of one engine. With more jars than that, some share an id. */
 #define HOST_IDS_IN_BLOCK 512
 
-/* For root: the host id of a jar; @number tells apart those that this process has at the same time. */
+/* Return the host id of a jar of root's; @number distinguishes the jars that this process has at the same time. */
 uid_t survey_jar_id(unsigned number);
 
 /*
- * Take one of @block_count blocks that nobody has who uses the same file; returns a descriptor that holds it while it is
- * open. A negative errno: *@block is one at random, and may be another's too.
+ * Reserve one of @block_count blocks against other users of the same file. Returns a descriptor that holds the block
+ * while open. On a negative errno *@block is random, and another engine may have it too.
  */
 int survey_ids_reserve(const char *path, unsigned block_count, unsigned *block);
 

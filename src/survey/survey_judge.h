@@ -2,7 +2,8 @@
 /*
  * survey/survey_judge.h - the one judge of risk: may a change at this path make other programs run or obey something?
  *
- * A pure function of a path, its type and tables. A run, `diff`, `apply` and every other door ask it, so that they agree.
+ * A pure function of a path, its type and tables. A run, `diff`, `apply` and every other door ask it, so that they
+ * agree.
  */
 #ifndef BELLJAR_SURVEY_SURVEY_JUDGE_H
 #define BELLJAR_SURVEY_SURVEY_JUDGE_H
@@ -15,7 +16,7 @@
 
 enum risk {
 	RISK_NONE,
-	RISK_REPORTED, /* people and agents change it at work: report it, do not hold it */
+	RISK_REPORTED, /* people and agents change it at work: report it, do not protect it */
 	RISK_PROTECTED,
 };
 
@@ -33,14 +34,14 @@ LIST_TYPE(struct risk_extra, risk_extra_list);
 struct risk_rules {
 	struct risk_extra_list extra;
 	/*
-	 * Is there @name in the first @len bytes of @directory after the change? It tells repositories without a work tree
-	 * from other directories with a `config`. NULL: there are none.
+	 * Does the directory (@len bytes of @directory) contain @name after the change? This recognises repositories
+	 * without a work tree. NULL: there are none.
 	 */
 	bool (*has)(void *context, const char *directory, size_t len, const char *name);
 	void *context;
 };
 
-/* What is known of the time before the change. */
+/* Whether the path existed before the change, if known. */
 enum risk_before { RISK_BEFORE_UNKNOWN, RISK_BEFORE_ABSENT, RISK_BEFORE_THERE };
 
 struct risk_change {
@@ -61,17 +62,17 @@ struct risk_names {
 
 void survey_risk_names_init(struct risk_names *names);
 /*
- * Can an entry of this name, in a directory that does not count by itself, count at all? False for most names, and cheap:
- * a walk asks it before it makes a path. Links, and what rules->extra has, can count with any name.
+ * Can an entry of this name, in a directory that does not count by itself, count at all? False for most names, and
+ * cheap: a walk asks it before it makes a path. Links, and what rules->extra has, can count with any name.
  */
 bool survey_risk_is_known_name(const struct risk_names *names, const char *name, size_t len);
 
 /* Does all that lies in the directory count, whatever its name, because of the directory's own name? */
 bool survey_risk_counts_as_a_whole(const char *directory);
 
-/* Does a name begin with a dash, or is it something else than text? Programs and people take such names for something else. */
+/* Does a name begin with a dash, or is it not plain text? Programs and people misread such names. */
 bool survey_risk_is_misleading(const char *name);
-/* *@who_out of survey_risk_judge() where that is all that counts. */
+/* *@who_out of survey_risk_judge() if the name only misleads. */
 extern const char survey_risk_why_misleading[];
 
 /* Add @extra with a copy of @path; 0 or -ENOMEM. */

@@ -2,8 +2,8 @@
 /*
  * survey/survey_layers.c - look at directories over which a policy wants a layer
  *
- * The kernel refuses a layer over a directory in which something is mounted, unless root asks; and it writes no file whose
- * group the jar's user namespace does not know. Both can be seen beforehand.
+ * The kernel refuses a layer over a directory in which something is mounted, unless root asks; and it writes no file
+ * whose group the jar's user namespace does not know. Both can be seen beforehand.
  */
 #include "survey/survey_layers.h"
 
@@ -42,7 +42,7 @@ static char *mount_point_of(char *line)
 	return line;
 }
 
-/* Something that is mounted in @directory, not on it; NULL: nothing is, or nobody can say. */
+/* Return a mount point in @directory, not on it; NULL: none, or unknown. */
 static char *find_inner_mount(const char *directory)
 {
 	FILE *file = fopen("/proc/self/mountinfo", "re");

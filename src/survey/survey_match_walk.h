@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_match_walk.h - the walk of survey_match.c: regions of a jar, and what in them matches
+ * survey/survey_match_walk.h - the walk of survey_match.c: regions of a jar, and the matches in them
  *
  * For survey_match.c alone.
  */
@@ -23,10 +23,10 @@ struct region {
 struct spot {
 	char *inner, *outer;
 	uint64_t *set;
-	bool has_secrets; /* what `hide_secrets` names counts in it */
+	bool has_secrets; /* `hide_secrets` applies in it */
 };
 
-/* A file whose other names are looked for. */
+/* A file whose other names the walk looks for. */
 struct twin {
 	dev_t device;
 	ino_t inode;
@@ -46,14 +46,14 @@ struct matching {
 	struct error *error;
 };
 
-/* Where it fails the error is recorded. */
+/* Record the error, and return it. */
 int survey_matching_no_memory(struct matching *matching);
-/* survey_resolve(), where the links on the way do not matter. */
+/* Call survey_resolve() without recording links. */
 int survey_matching_resolve(const char *path, char resolved[PATH_MAX]);
 bool survey_matching_has_region(const struct matching *matching, const char *inner);
-/* Walk from the directory @outer on, which is @inner in the jar, and at which the set is @set. */
+/* Walk from the directory @outer on, which is @inner in the jar, with the set @set. */
 int survey_matching_walk(struct matching *matching, const char *inner, const char *outer, const uint64_t *set);
-/* The same in all regions; @has_secrets: what `hide_secrets` names counts in those of the project. */
+/* The same in all regions; @has_secrets: `hide_secrets` applies in those of the project. */
 int survey_matching_walk_regions(struct matching *matching, bool has_secrets);
 /* Look in the regions of the project for other names of matching->twins. */
 int survey_matching_walk_twins(struct matching *matching);

@@ -2,9 +2,9 @@
 /*
  * survey/survey_names.c - the names of files that the default policy knows
  *
- * What a jar shows of /etc and /var, what in a project is protected because other programs run or obey it, what in a home
- * directory belongs to a tool. They are tables, so that adding a name is adding a word: no code knows any of them. /etc and
- * /var are lists of what is shown, not of what is hidden: a secret that nobody has thought of stays outside.
+ * The tables list the files of /etc and /var that a jar shows, the protected files of a project, which other programs
+ * run or read, and the files in a home directory that belong to a tool. The names are in the tables alone. /etc and
+ * /var list visible files, not hidden ones, so an unforeseen secret stays outside.
  */
 #include "survey/survey_names.h"
 
@@ -43,8 +43,9 @@ const char *const survey_system_names[] = {
 };
 
 /*
- * In byte order, which saves the planner sorting. Who and where, loader, certificates, shells, languages, tools. Nothing in
- * which credentials are kept: no package manager's sources (apt, npmrc, pip.conf), no servers' own settings (mysql, redis).
+ * In byte order, which saves the planner sorting. Who and where, loader, certificates, shells, languages, tools.
+ * Nothing in which credentials are kept: no package manager's sources (apt, npmrc, pip.conf), no servers' own
+ * settings (mysql, redis).
  */
 const char *const survey_etc_names[] = {
 	"ImageMagick-6",
@@ -351,7 +352,7 @@ const struct host_name survey_protected_names[] = {
 	{".forgejo/workflows", CONTINUOUS},
 	{".gitea/workflows", CONTINUOUS},
 	{".buildkite", CONTINUOUS},
-	/* package managers and toolchains: settings that name programs, which editors and prompts start without being asked */
+	/* package managers and toolchains: settings naming programs that editors and prompts start */
 	{".npmrc", PACKAGES},
 	{".yarnrc", PACKAGES},
 	{".yarnrc.yml", PACKAGES},
@@ -456,7 +457,7 @@ const struct host_name survey_instruction_names[] = {
 	{NULL, NULL},
 };
 
-/* What a project is built, tested and installed with: everyday work, so it is neither protected nor reported after a run. */
+/* Files that build, test and install a project: everyday work, so neither protected nor reported after a run. */
 const struct host_name survey_build_names[] = {
 	{"Makefile", BUILD},
 	{"makefile", BUILD},
@@ -497,7 +498,7 @@ const struct host_name survey_build_names[] = {
 };
 /* clang-format on */
 
-/* Directories that tools fill. Only what lies directly in one is judged: a search of all the rest would cost more than a run. */
+/* Directories that tools fill. The search judges only their direct entries: all the rest would cost more than a run. */
 const char *const survey_filled_names[] = {
 	"node_modules",  "bower_components",
 	"jspm_packages", ".pnpm-store",

@@ -2,8 +2,8 @@
 /*
  * survey/survey_nested.c - look at the directories that a run may have changed
  *
- * In a watched directory (hooks) everything counts. In a repository's own directory no link may be new, since git would write
- * through it. Elsewhere names count that the judge of risk knows (survey_judge.c), and repositories, which are read as git would.
+ * In a watched directory (hooks) everything counts. In a repository's own directory a new link counts, since git
+ * would write through it. Elsewhere the names in survey_judge.c count, and repositories, read as git would read them.
  */
 #include "survey/survey_nested.h"
 
@@ -27,7 +27,7 @@
 #define INSIDE_MAX 512
 #define MISLEADING_MAX 32
 #define INSIDE_LOOKS_MAX 8192
-/* So many directories that were never listed are listed after a run, before others are only skimmed. */
+/* The number of new directories that the search lists after a run; it only skims the others. */
 #define LISTED_BEFORE_SKIMMING 64
 
 static const char *last_name(const char *path)
@@ -147,7 +147,7 @@ static bool is_known(const struct walk *walk, const char *path)
 	return false;
 }
 
-/* Of a repository nobody knows about yet. */
+/* A repository that the survey before the run did not find. */
 struct repository {
 	bool can_run; /* it has what makes git run a program */
 	bool is_unclear;
@@ -202,7 +202,7 @@ static void look_at_repository(struct walk *walk, const char *directory, bool is
 
 /* --- one directory ------------------------------------------------------------------------------------------ */
 
-/* Is there @name in the first @len bytes of @directory? For the judge, which asks it about repositories without a work tree. */
+/* Does the directory (@len bytes of @directory) contain @name? The judge calls this to find bare repositories. */
 static bool has_name(void *context, const char *directory, size_t len, const char *name)
 {
 	char path[2 * PATH_MAX];
@@ -301,8 +301,8 @@ static void look_at_rows(struct walk *walk, const char *directory, const struct 
 }
 
 /*
- * Directories that take upper and lower case for the same also take some other letters for ours, and leave out those that
- * cannot be seen. Where there are any, what matters is asked for by its name.
+ * Directories that take upper and lower case for the same also take some other letters for ours, and leave out those
+ * that cannot be seen. Where there are any, what matters is asked for by its name.
  */
 static void look_by_name(struct walk *walk, const char *directory, struct tree_node *node)
 {

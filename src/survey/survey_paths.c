@@ -2,10 +2,10 @@
 /*
  * survey/survey_paths.c - look at paths of the host: what is there, which object, by way of which links
  *
- * A path is only a name: between a look and a mount somebody may put something else there. So what is found is remembered
- * by device and inode, for the jar to compare; every link on the way is remembered too, because a command may have put it
- * there (plan/plan_view_links.c refuses those). What lies in a directory that commands write to is looked at beneath a
- * descriptor of it, through no link.
+ * A path is only a name: between a look and a mount, another process may replace the object. So the survey records
+ * its device and inode, for the jar to compare. It records every link on the way too, because a command may have put
+ * it there (plan/plan_view_links.c refuses those). In a directory that commands write to, it looks beneath a
+ * descriptor of that directory, through no link.
  */
 #include "survey/survey_paths.h"
 
@@ -244,7 +244,7 @@ static int look_plain(struct host_path *found, const char *path)
 	return 0;
 }
 
-/* The same for a path that was resolved. Before Linux 5.6 no jar is built from mounts; there it is only for the report. */
+/* The same for a resolved path. Before Linux 5.6 no jar is built from mounts, so this is only for the report. */
 static int look_resolved(struct host_path *found, const char *path)
 {
 	int rc = look_plain(found, path);
@@ -264,7 +264,7 @@ int survey_look_through(struct host_path *path_out, const char *path)
 	char resolved[PATH_MAX];
 	int rc = look_plain(&found, path);
 
-	/* Somebody may put a link there between the two looks: then there is an error, never what the link leads to. */
+	/* A link that appears between the two looks causes an error; this code never follows it. */
 	if (rc == -ELOOP || rc == -ENOSYS) {
 		rc = survey_resolve(path, resolved, &found.links);
 		if (rc == 0)

@@ -2,8 +2,8 @@
 /*
  * survey/survey_probe.c - the kernel's and the caller's facts, as cheaply as they can be had
  *
- * Every run pays for this, so nothing here makes a process or a namespace: three sysctls say whether user namespaces should
- * work, and using one shows whether they do.
+ * Every run pays for this, so nothing here makes a process or a namespace: three sysctls say whether user namespaces
+ * should work, and using one shows whether they do.
  */
 #include "survey/survey.h"
 
@@ -76,8 +76,8 @@ int survey_landlock_abi(void)
 }
 
 /*
- * Root's jars get a host id that nobody has. Root of a container cannot take it: it lacks the capability, or is root in a
- * user namespace that does not know the id. It then makes jars as an ordinary user does.
+ * Can root's jars get a host id that no user has? Root of a container cannot map it: it lacks the capability, or its
+ * user namespace does not contain the id. It then makes jars as an ordinary user does.
  */
 static bool may_map_ids(void)
 {
@@ -89,7 +89,7 @@ static bool may_map_ids(void)
 	       count > INT_MAX;
 }
 
-/* From 2 on nobody may without a capability, and at 3 nobody may; before, whoever it descends from. */
+/* May this process not trace its descendants? From 2 on that needs a capability, and at 3 no process may. */
 static bool hides_memory(void)
 {
 	char scope[16];

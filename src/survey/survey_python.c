@@ -46,7 +46,7 @@ static bool is_of_caller(const struct host *host, const struct stat *status)
 	return status->st_uid == host->uid || status->st_uid == 0;
 }
 
-/* The caller's or root's, and nobody else can put another in its place. */
+/* Return why the link does not count; NULL: the caller or root owns it, and no other user can replace it. */
 static const char *why_no_link(const struct host *host, const struct policy *policy, const char *link)
 {
 	char directory[PATH_MAX];
@@ -68,7 +68,7 @@ struct prefix {
 	char path[PATH_MAX]; /* resolved */
 	struct string_list links;
 	int fd;
-	bool is_running; /* it is the caller's own interpreter's: whoever owns it, the caller runs it already */
+	bool is_running; /* the caller's own interpreter is from there: any owner will do, since the caller runs it */
 };
 
 static void prefix_done(struct prefix *prefix)
@@ -91,7 +91,7 @@ static int prefix_find(struct prefix *prefix, const char *path)
 	return rc;
 }
 
-/* The caller's or root's, and nobody else can change it. */
+/* Does the caller or root own it, and can no other user change it? */
 static bool may_count(const struct prefix *prefix, const struct host *host, const struct stat *status)
 {
 	return prefix->is_running || (is_of_caller(host, status) && !(status->st_mode & S_IWOTH));
@@ -125,7 +125,7 @@ static bool has(const struct prefix *prefix, const struct host *host, const char
 	       may_count(prefix, host, &status);
 }
 
-/* lib/python3.N, where Python keeps its library; @name becomes the last part of it, which is that of the program too. */
+/* Find lib/python3.N, Python's library; set @name to its last part, which is the program's name too. */
 static bool has_library(const struct prefix *prefix, const struct host *host, char name[NAME_MAX + 1])
 {
 	AUTO_CLOSE int fd = sys_openat2(prefix->fd, "lib", O_RDONLY | O_DIRECTORY, 0, BENEATH);
@@ -170,7 +170,7 @@ static bool is_virtual(const struct prefix *prefix, const struct host *host)
 	return has(prefix, host, "pyvenv.cfg", S_IFREG) && has(prefix, host, "bin", S_IFDIR);
 }
 
-/* And not an environment: nobody makes one from another, so a pyvenv.cfg that names one is somebody's trick. */
+/* Is it an installation, and not an environment? Only a forged pyvenv.cfg names another environment as its base. */
 static bool is_installation(const struct prefix *prefix, const struct host *host)
 {
 	char name[NAME_MAX + 1];
@@ -292,7 +292,7 @@ static bool prefix_of(const char *directory, char path[PATH_MAX])
 	return true;
 }
 
-/* The installation that the environment @made was made from. Not inlined: its 28 KiB would be touched where there is none. */
+/* Add the installation behind the environment @made. Not inlined, to keep its 28 KiB off the stack of other calls. */
 static __attribute__((noinline)) int add_base(struct host *host, const struct policy *policy, const struct prefix *made)
 {
 	AUTO_PREFIX base = {.fd = -1};

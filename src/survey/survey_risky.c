@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_risky.c - compare what other programs obey before the run and after it
+ * survey/survey_risky.c - compare files that other programs run or read before the run and after it
  *
- * What was there before and is the same is nobody's news. The same: the same object by its number and the time of its last
- * change, which no command can set; where that time was too near to the look before the run, by its content.
+ * The result leaves out unchanged files. A file is unchanged if its inode and its time of last change are, since no
+ * command can set that time. If that time was too close to the look before the run, the content decides.
  */
 #include "survey/survey_risky.h"
 
@@ -22,9 +22,9 @@
 #include "base/sys/calls.h"
 
 /*
- * File systems keep time by the clock's tick, of which there are at least 100 in a second: a file that changed so shortly
- * before it was looked at may change again and keep its time. The look after the run reads what the one before it read, and
- * that was less than this before the run.
+ * File systems keep time by the clock's tick, of which there are at least 100 in a second: a file that changed so
+ * shortly before it was looked at may change again and keep its time. The look after the run reads what the one
+ * before it read, and that was less than this before the run.
  */
 #define SETTLING_NS 20000000LL
 #define LOOK_BEFORE_NS 10000000000LL

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_risky.h - which files that other programs execute or obey have appeared, or changed, during a run
+ * survey/survey_risky.h - find files that other programs run or read and that appeared or changed during a run
  */
 #ifndef BELLJAR_SURVEY_SURVEY_RISKY_H
 #define BELLJAR_SURVEY_SURVEY_RISKY_H
@@ -9,7 +9,7 @@
 #include "survey/survey_judge.h"
 #include "survey/survey_tree.h"
 
-/* Why people should look for themselves. */
+/* Why the search was incomplete, so that people should check themselves. */
 enum risky_unsearched {
 	RISKY_IS_SEARCHED, /* no reason */
 	RISKY_IS_MOVED,
@@ -34,22 +34,22 @@ struct risky_list {
 	size_t misleading; /* names that only mislead */
 	enum risky_unsearched unsearched;
 	size_t looked_at;            /* directories */
-	struct string_list left_out; /* the first of what the search did not reach, or not wholly */
+	struct string_list left_out; /* the first paths that the search did not reach, or only in part */
 };
 
 /* How many paths `left_out` names at most. */
 #define RISKY_LEFT_OUT_MAX 16
 
 /*
- * When a run began, as far as times of files can tell: what changed before `earliest_ns` changed before the run, what changed
- * after `latest_ns` during it; between the two lies one tick of the clock.
+ * When a run began, as far as times of files show: a change before `earliest_ns` was before the run, one after
+ * `latest_ns` during it; between the two lies one tick of the clock.
  */
 struct host_moment {
 	int64_t earliest_ns, latest_ns;
 };
 
 void survey_moment_now(struct host_moment *moment);
-/* For survey_watch() before a run: what changed later is fresh. */
+/* Return the time for survey_watch() before a run: files that changed later are fresh. */
 int64_t survey_settled_ns(void);
 
 /* All borrowed. */
@@ -60,18 +60,18 @@ struct risky_request {
 	bool was_protected;        /* protected files were read-only in the jar */
 	struct tree *const *trees; /* of all that the command may write (host_tree_tops()) */
 	size_t tree_count;
-	const struct risk_rules *rules; /* what counts besides the tables; NULL: nothing. Its `has` is not used. */
+	const struct risk_rules *rules; /* rules beside the tables; NULL: none. Its `has` is not used. */
 };
 
 void survey_risky_done(struct risky_list *risky);
 
-/* For those who look: @path @what during the run; @who. A path that is there already is not added again. */
+/* Add "@path @what during the run; @who", unless the list has @path already. */
 void survey_risky_add(struct risky_list *risky, const char *path, const char *what, const char *who);
-/* There are more than are listed. */
+/* Note that there are more than the list has. */
 void survey_risky_flood(struct risky_list *risky);
-/* Add what @from has. */
+/* Add the entries of @from. */
 void survey_risky_merge(struct risky_list *into, const struct risky_list *from);
-/* @path below @top was not searched, or not wholly. */
+/* Note that @path below @top was not searched, or only in part. */
 void survey_risky_leave_out(struct risky_list *risky, const char *top, const char *path);
 
 #endif

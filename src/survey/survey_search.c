@@ -2,10 +2,10 @@
 /*
  * survey/survey_search.c - find one thing, remember it, and pin what is above it
  *
- * The files that are looked at may be a command's work, made to mislead: a link to outside, a thousand links in a row, a file that is
- * swapped while it is read. So a thing is looked up beneath an open directory first, through no link. Only if there is one, the
- * way is gone name by name, and every link on it is remembered as well: whoever replaces the link replaces what is
- * obeyed. Looks and bytes come out of a budget, and where it ends the search says so instead of going on.
+ * A command may have written the files to mislead the search: a link to outside, a thousand links in a row, a file
+ * swapped during the read. So the search first looks beneath an open directory, through no link. Only if there is a
+ * link, it walks name by name and records every link too, since replacing the link replaces the file that programs
+ * use. A budget bounds looks and bytes; when it is used up, the search stops and the result says so.
  */
 #include "survey/survey_search.h"
 
@@ -30,8 +30,8 @@
 #define FOUND_MAX 2048
 
 /*
- * May there be one more look? Where names are looked up that a table has, always: nothing that a command leaves may use up
- * the looks that protect what is known.
+ * May there be one more look? Where names are looked up that a table has, always: nothing that a command leaves may
+ * use up the looks that protect what is known.
  */
 static bool spend_look(struct search *search)
 {
@@ -195,7 +195,7 @@ static void remember(struct search *search, const struct search_root *root, stru
 	*item = (struct watched){.path = *path, .kind = as->kind, .who = as->who};
 	*path = (struct host_path){0};
 	remember_content(search, root, survey_search_beneath(root, item->path.path), item);
-	/* What is in a directory that is read-only needs no protection of its own; what was named writable is writable. */
+	/* A file in a protected directory needs no other protection, and one in a writable grant stays writable. */
 	if (item->kind == WATCH_PROTECTED && (root->is_grant || is_in_protected(search, root, item)))
 		item->kind = WATCH_REPORTED;
 	if (item->kind == WATCH_PROTECTED)

@@ -4,13 +4,13 @@
  *
  * Virtual environments count wherever they are: survey_python.c.
  *
- * PATH is the caller's, but what lies on its way may not be: with ~/project/.venv/bin in it, a command that ran in
- * ~/project can have put a symbolic link there that leads to ~/.ssh, and every later jar would show it. So a link counts
- * only if it is held by a directory that no jar can have written: home itself, those above it, the system's; or if it
- * stays in the tree of one tool (.sdkman/candidates/java/current -> 21). No other directory's links are followed.
+ * The caller sets PATH, but commands may have written directories in it: with ~/project/.venv/bin in it, a command that
+ * ran in ~/project can have put a symbolic link to ~/.ssh there, and every later jar would show that. So a link counts
+ * only if it is in a directory that no jar can have written (home itself, those above it, the system's), or if it stays
+ * in the tree of one tool (.sdkman/candidates/java/current -> 21).
  *
- * Installers put links to programs into ~/.local/bin. Such a link shows the one program that it leads to, a regular file;
- * with the directory around it only in the tree of a tool.
+ * Installers put links to programs into ~/.local/bin. Such a link shows the one program that it leads to, a regular
+ * file; with the directory around it only in the tree of a tool.
  */
 #include "survey/survey_toolchains.h"
 
@@ -101,7 +101,7 @@ bool survey_toolchain_is_shown(const struct host *host, const char *path)
 	return false;
 }
 
-/* What is at @path, which was resolved: by now a link there, or on the way, is somebody's trick. */
+/* Add the object at @path, which was resolved before. Skip it if a link has appeared there or on the way since. */
 static int add_if(struct host *host, const char *path, bool is_file_only)
 {
 	struct host_path found;
@@ -210,7 +210,7 @@ static int add_program(struct host *host, const struct policy *policy, const cha
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* Installers put links to programs elsewhere below home into one directory, which is nobody's project. */
+/* Installers put links to programs elsewhere below home into one directory, where users do not work. */
 static int add_linked_programs(struct host *host, const struct policy *policy, const char *directory)
 {
 	DIR *entries = opendir(directory);

@@ -2,10 +2,10 @@
 /*
  * survey/survey_tree.c - list directories once, and find out later which of them changed
  *
- * The engine grows a tree while a command runs. A short command ends before that, so the search lists the rest, as far as it
- * may; then it skims: a directory without others in it that is older than the run has no new name in it, where the file system
- * counts directories in the link count. A listing opens beneath the top and through no link, because a command may have laid
- * out the tree. Only times and numbers are asked by path: a link on the way shows another object, which is listed.
+ * The engine grows a tree while a command runs. A short command ends before that, so the search lists the rest, up to a
+ * bound; then it skims: a directory without subdirectories that is older than the run has no new name in it, if the
+ * link count tells how many subdirectories there are. A listing opens beneath the top and through no link, because a
+ * command may have made the tree. It reads only times and numbers by path: a link shows another object, so a change.
  */
 #include "survey/survey_tree.h"
 
@@ -30,12 +30,12 @@
 #include "base/sys/calls.h"
 
 #define LIST_BYTES 32768
-/* So many names of one directory are remembered. */
+/* The most names that a tree remembers of one directory. */
 #define NAMES_MAX 1024
 #define EVENT_BYTES 16384
 /* As in survey_risky.c: a file system's clock ticks at least 100 times in a second. */
 #define SETTLING_NS 20000000LL
-/* Editors and build tools need watches too: all trees together take at most this share of what the kernel gives a user. */
+/* Editors and build tools need watches too, so all trees together take at most one part in this many of the user's. */
 #define WATCH_SHARE 4
 #define WATCHES_MAX 16384
 #define WATCHES_OF_KERNEL "/proc/sys/fs/inotify/max_user_watches"
@@ -75,7 +75,7 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Objects have names that only git chooses: two digits of their hash, then the rest. A branch may be called "objects" too. */
+/* git alone names objects: two digits of the hash, then the rest. A branch may be called "objects" too. */
 static bool is_of_objects(const struct tree_node *parent, const char *name)
 {
 	return !strcmp(last_name(parent->path), "objects") && strlen(name) == 2 &&
@@ -381,8 +381,8 @@ static struct tree_node *node_of(const struct listing *listing)
 }
 
 /*
- * A move changes the time of the directory that moves, and of nothing in it. So what is in one that changed during the run, and
- * was not there when the directory above was listed, may be new too.
+ * A move changes the time of the directory that moves, and of nothing in it. So what is in one that changed during
+ * the run, and was not there when the directory above was listed, may be new too.
  */
 static void arrive(struct listing *listing, struct tree_node *node, const struct directory_entry *entry)
 {
@@ -536,8 +536,8 @@ static bool becomes_git(struct tree *tree, uint32_t index)
 }
 
 /*
- * No search could look into it, so all that is in it is news; that the host itself opened it shows its time. Without the right
- * to search it only names can be listed, and their times not asked for.
+ * No search could look into it, so all that is in it is news; that the host itself opened it shows its time. Without
+ * the right to search it only names can be listed, and their times not asked for.
  */
 static void see_permissions(struct listing *listing, bool was_closed)
 {
@@ -668,8 +668,8 @@ static bool is_unchanged(struct tree *tree, struct tree_node *node)
 }
 
 /*
- * A directory that was never listed, and is not listed now: its time and its link count say that no name in it is new. Its
- * number is the one that the directory above has listed, so that no link on the way shows another one.
+ * A directory that was never listed, and is not listed now: its time and its link count say that no name in it is
+ * new. Its number is the one that the directory above has listed, so that no link on the way shows another one.
  */
 static bool is_skimmed(struct tree *tree, struct tree_node *node, const struct tree_check *check)
 {

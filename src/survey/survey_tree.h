@@ -2,9 +2,9 @@
 /*
  * survey/survey_tree.h - remember the directories that commands may write in, so that a search after a run costs little
  *
- * A tree lists each directory once. After a run it asks for the time of change of each, which no command can set, and lists
- * only those that changed. An engine that lives on also has the kernel watch them: then a run pays only for what changed.
- * Directories that tools fill (node_modules, target ...) are listed themselves; the tree does not descend into them.
+ * A tree lists each directory once. After a run it reads the time of change of each, which no command can set, and
+ * lists only those that changed. A long-lived engine also has the kernel watch them, so that a run costs only its
+ * changes. The tree lists directories that tools fill (node_modules, target ...), but does not descend into them.
  */
 #ifndef BELLJAR_SURVEY_SURVEY_TREE_H
 #define BELLJAR_SURVEY_SURVEY_TREE_H
@@ -20,7 +20,7 @@
 enum tree_flag {
 	TREE_IS_GONE = 1 << 0,
 	TREE_IS_LISTED = 1 << 1,
-	TREE_IS_SKIMMED = 1 << 2, /* not listed: no name in it was new, and it has no directories in it */
+	TREE_IS_SKIMMED = 1 << 2, /* not listed: no name in it was new, and it contains no directories */
 	TREE_IS_FRESH = 1 << 3, /* changed so shortly before it was listed that another change may show the same time */
 	TREE_IS_DIRTY = 1 << 4, /* the kernel reported a new name in it */
 	TREE_IS_IN_GIT = 1 << 5,   /* in a repository's own directory, or that directory */
@@ -32,8 +32,8 @@ enum tree_flag {
 	TREE_IS_LEFT_OUT = 1 << 11,       /* it could not be listed, or not whole */
 	TREE_IS_ARRIVED =
 		1 << 12, /* it was not there when the directory above was listed: made, or moved with all in it */
-	TREE_IS_COUNTED = 1 << 13, /* its name makes all count that lies in it */
-	TREE_IS_CLOSED = 1 << 14, /* its permissions kept the search out; what is in it is new when they no longer do */
+	TREE_IS_COUNTED = 1 << 13, /* because of its name everything in it counts */
+	TREE_IS_CLOSED = 1 << 14, /* its permissions kept the search out; once they do not, its content counts as new */
 };
 
 struct tree_node {
@@ -60,12 +60,12 @@ struct tree {
 	bool counts_directories;     /* a directory without others in it has two links, and no other has */
 	struct tree_node_list nodes; /* a parent comes before its children */
 	size_t next;                 /* all before this one are listed, skimmed or gone */
-	size_t skimmed;              /* so many are only skimmed */
-	size_t next_skimmed;         /* the first of them that growing lists may be here */
-	size_t gone;                 /* so many are gone */
+	size_t skimmed;              /* number of nodes that are only skimmed */
+	size_t next_skimmed;         /* none before this one is skimmed */
+	size_t gone;                 /* number of nodes whose directory is gone */
 	/*
-	 * A bit for each node that a search has to look at. Without it: the kernel watches the directory, reported nothing,
-	 * and no name in it counts.
+	 * A bit for each node that a search has to look at. Without it: the kernel watches the directory, reported
+	 * nothing, and no name in it counts.
 	 */
 	uint64_t *marks;
 	size_t mark_capacity; /* nodes that there is room for */
@@ -90,20 +90,20 @@ struct tree_entry {
 };
 typedef void tree_function(void *context, const struct tree_entry *entry);
 
-/* @is_git: the top is a repository's own directory. NULL: no memory, or it is no longer there. */
+/* Make a tree. @is_git: the top is a repository's own directory. NULL: out of memory, or the top is gone. */
 struct tree *survey_tree_new(const struct host_path *top, bool is_git);
-/* For another user of it; each calls survey_tree_free(). */
+/* Take another reference; each holder calls survey_tree_free(). */
 struct tree *survey_tree_hold(struct tree *tree);
 void survey_tree_free(struct tree *tree);
 bool survey_tree_is_of(const struct tree *tree, const struct host_path *top);
-/* Is most of it about directories that are gone? Then a new tree is smaller. */
+/* Are most of its nodes gone? Then a new tree is smaller. */
 bool survey_tree_is_worn(const struct tree *tree);
-/* Have the kernel watch directories that are listed from now on, or do without where it refuses. @taken: watches of other trees. */
+/* Have the kernel watch directories listed from now on, if it can. @taken: the watches of other trees. */
 void survey_tree_watch(struct tree *tree, size_t taken);
 
-/* List up to @count directories that were not listed yet. False: there are none left. */
+/* List up to @count directories that were not listed yet. Returns false if none are left. */
 bool survey_tree_grow(struct tree *tree, size_t count);
-/* Take what the kernel reported. Call it before the first survey_tree_check() of a search. */
+/* Read the kernel's events. Call this before the first survey_tree_check() of a search. */
 void survey_tree_take_events(struct tree *tree);
 /* After a run: list a directory again if it may have changed since it was listed, with @each name that is in it. */
 struct tree_check {
@@ -115,11 +115,11 @@ struct tree_check {
 enum tree_news { TREE_UNCHANGED, TREE_SKIMMED, TREE_LISTED };
 enum tree_news survey_tree_check(struct tree *tree, size_t index, const struct tree_check *check);
 
-/* The first node from @index on that a search for changes since @old_ns has to look at; nodes.count: there is none. */
+/* Return the first node from @index on that a search for changes since @old_ns must look at, or nodes.count. */
 size_t survey_tree_next_to_look(const struct tree *tree, size_t index, int64_t old_ns);
-/* The search has looked at @index; @is_news: something in it counts in every run. */
+/* Note that the search has looked at @index; @is_news: something in it counts in every run. */
 void survey_tree_looked(struct tree *tree, size_t index, bool is_news);
-/* The search has seen all. */
+/* Note that the search has seen all nodes. */
 void survey_tree_end_search(struct tree *tree);
 
 /* Is this a directory that tools fill, by its name? */

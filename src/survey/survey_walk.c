@@ -2,8 +2,8 @@
 /*
  * survey/survey_walk.c - list directories beneath an open one, and judge the times of what is in them
  *
- * Everything is opened from the walk's top with openat2(), through no link: the tree was laid out by somebody who may want to
- * lead us elsewhere. A name is looked at through the directory that it was listed in, which takes one call and no way at all.
+ * The walk opens everything from its top with openat2(), through no link, since a command made the tree and may want
+ * to lead the walk elsewhere. It looks at a name through the directory that lists it, in one call and without a path.
  */
 #include "survey/survey_walk.h"
 
@@ -68,7 +68,7 @@ void survey_walk_leave_out(struct walk *walk, const char *name)
 	survey_risky_leave_out(walk->risky, walk->top, name);
 }
 
-/* Its owner is who the command runs as, and may have closed it. What is another user's the command cannot enter either. */
+/* Does the command's user own it? Then the command may have closed it. It cannot enter another user's directory. */
 static bool is_closed_by_command(const struct walk *walk, const char *name)
 {
 	AUTO_CLOSE int fd = survey_walk_open(walk, name, O_PATH | O_DIRECTORY);

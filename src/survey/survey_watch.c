@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_watch.c - look for what other programs run or obey: by name, behind links, and where git's own files lead
+ * survey/survey_watch.c - find files that other programs run or read: by name, behind links, and through git's files
  *
- * First what tables name (survey_names.c), always and in full; then what git would follow: paths in its configuration, included
- * files, repositories that .gitmodules names, and those in turn. The second part reads files that a command may have
- * written, so it comes last and has a budget: nothing that it meets can use up the looks that protect what is known.
- * git itself is never run, because running it here is what a planted configuration waits for.
+ * First what tables name (survey_names.c), always and in full; then what git would follow: paths in its
+ * configuration, included files, repositories that .gitmodules names, and those in turn. The second part reads files
+ * that a command may have written, so it comes last and has a budget: nothing that it meets can use up the looks that
+ * protect what is known. git itself is never run, because running it here is what a planted configuration waits for.
  */
 #include "survey/survey_watch.h"
 
@@ -26,7 +26,7 @@
 
 /* In a directory with more names than this each name of the tables is looked up by itself. */
 #define NAMES_MAX 2048
-/* So many names of the home directory are looked at. */
+/* The most names of the home directory that the search looks at. */
 #define HOME_NAMES_MAX 4096
 
 const char *const survey_git_bare_names[GIT_BARE_NAMES] = {"HEAD", "objects", "refs", "commondir"};
@@ -44,8 +44,8 @@ static bool has_first_name(const char *name, const char *entry)
 }
 
 /*
- * For each row of a table, whether the directory may have its first name. Rows whose names begin with the same letter are
- * in one chain, so that an entry is compared with few of them.
+ * For each row of a table, whether the directory may have its first name. Rows whose names begin with the same letter
+ * are in one chain, so that an entry is compared with few of them.
  */
 #define ROWS_MAX 256
 #define LETTERS 32
@@ -119,7 +119,7 @@ bool survey_git_is_bare(unsigned names)
 	return names & HEAD && (names & COMMONDIR || (names & OBJECTS && names & REFS));
 }
 
-/* Does git take the directory itself for a repository? A link counts wherever it leads: HEAD may be one to a branch without commits. */
+/* Does git take the directory itself for a repository? A dangling link counts: HEAD may name an unborn branch. */
 static bool is_bare(struct search *search, const char *directory)
 {
 	struct watched look = {.who = NULL};
@@ -262,8 +262,8 @@ static void find_in_grants(struct search *search, void (*find)(struct search *se
 }
 
 /*
- * People keep the files that programs read in their home directory elsewhere, with links to them: a shell runs what is in
- * "dotfiles/bashrc" as it would run ".bashrc".
+ * People keep the files that programs read in their home directory elsewhere, with links to them: a shell runs what
+ * is in "dotfiles/bashrc" as it would run ".bashrc".
  */
 static void find_linked(struct search *search, const char *directory, const char *name)
 {
