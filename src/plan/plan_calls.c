@@ -42,8 +42,8 @@ static bool is_anew(const struct plan_step_list *steps, const struct plan_step *
 }
 
 /*
- * A device that nobody asks anything: that it cannot be asked behind the walls shows a minder that whoever opened it
- * stands there. Older kernels do not govern that (Landlock ABI 5), and cannot be seen to hold.
+ * Deny ioctl() on a device that no program needs it for. If ioctl() fails on a descriptor, the minder knows that the
+ * process that opened it is behind the walls. Before Landlock ABI 5 the kernel does not govern ioctl().
  */
 static void choose_probe(struct plan *plan)
 {
@@ -80,8 +80,8 @@ void plan_calls(struct plan_build *build)
 	}
 	choose_probe(plan);
 	/*
-	 * All calls are in one user namespace: its map of projects, which anybody may write once, and its limits, which belong
-	 * to a user who is root inside, would be the next call's too.
+	 * All calls are in one user namespace: its map of projects, which anybody may write once, and its limits,
+	 * which belong to a user who is root inside, would be the next call's too.
 	 */
 	plan_add(build, &plan->core.zygote.anew, STEP_PROC_LOCK)->target = "/proc";
 	plan_machine_facts(build, &plan->core.zygote.anew);

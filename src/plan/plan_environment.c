@@ -142,8 +142,8 @@ static void inherit(struct plan_build *build)
 }
 
 /*
- * Where programs look for authorities that have a list of their own. Those of the second table know the host's list; the caller's own
- * choice would not have the jar's authority.
+ * Where programs look for authorities that have a list of their own. Those of the second table know the host's list;
+ * the caller's own choice would not have the jar's authority.
  */
 static void add_trust(struct plan_build *build)
 {
@@ -182,8 +182,8 @@ int plan_environment(struct plan_build *build)
 	add_trust(build);
 	inherit(build);
 	/*
-	 * Whoever is called root has tar restore owners, which nobody without capabilities can. A policy that lists the
-	 * variables itself gets these and no others.
+	 * tar restores owners if its user is root, which fails without capabilities. A policy that lists the variables
+	 * itself gets these and no others.
 	 */
 	if (build->host->uid == 0 && !policy_is_replaced(policy, "pass_env"))
 		add_variable(build, "TAR_OPTIONS", "--no-same-owner");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/plan_git.c - the .gitconfig of the private home: who commits, and that the workdir may be trusted
+ * plan/plan_git.c - the .gitconfig of the private home: the committer's name, and trust in the workdir
  *
- * Of the caller's own configuration nothing else comes in: credentials, aliases, proxies and includes stay outside. Git
- * refuses a repository that belongs to somebody else unless it is named here; inside a jar started by root, files of
- * other users belong to nobody.
+ * Belljar copies nothing else of the caller's configuration: credentials, aliases, proxies and includes stay outside.
+ * Git refuses a repository of another user unless this file names it; inside a jar started by root, files of other
+ * users belong to an unmapped id.
  */
 #include "plan/plan_build.h"
 

@@ -2,10 +2,10 @@
 /*
  * plan/plan_limits.c - which limit is held by what, and which cannot be held here
  *
- * In order of preference: a cgroup of the run's own, where the kernel counts and refuses; what the kernel limits without
- * one (processes per user namespace, the size of a tmpfs, rlimits); and a meter, the engine looking at the tree many
- * times a second. A limit that someone asked for and that cannot be enforced refuses the run, unless the policy calls it
- * optional. A limit that is only a default is reported in `missing` instead.
+ * In order of preference: a cgroup of the run's own, where the kernel counts and refuses; what the kernel limits
+ * without one (processes per user namespace, the size of a tmpfs, rlimits); and a meter, the engine looking at the
+ * tree many times a second. A limit that someone asked for and that cannot be enforced refuses the run, unless the
+ * policy calls it optional. A limit that is only a default is reported in `missing` instead.
  */
 #include "plan/plan_build.h"
 
@@ -146,8 +146,8 @@ static void meter_pids(struct plan_build *build)
 }
 
 /*
- * Counted per user namespace for nothing, but a refused fork leaves no trace: where the number was asked for, or there is
- * a cgroup anyway, that counts better.
+ * Counted per user namespace for nothing, but a refused fork leaves no trace: where the number was asked for, or
+ * there is a cgroup anyway, that counts better.
  */
 static int hold_pids(struct plan_build *build)
 {
@@ -292,7 +292,7 @@ bool plan_keeps_core_limit(const struct plan_build *build)
 	return plan->rung != RUNG_PROCESS && build->policy->limits.core_bytes == 0 && build->host->pipes_core_dumps;
 }
 
-/* Of what one user can have on the whole host a jar gets one part in so many: the rest is for the user's other programs. */
+/* A jar gets one part in this many of a user's share of the host; the rest is for the user's other programs. */
 #define USER_SHARE 4
 /* The host's defaults are 15,000 signals and more, by its memory, and 819,200 bytes: ten queues of the usual size. */
 #define QUEUED_SIGNALS 1024
@@ -345,10 +345,10 @@ void plan_limits(struct plan_build *build)
 	/* Counted per user namespace; the jar's own processes are in it too. */
 	if (build->has_process_rlimit)
 		add_rlimit(build, &build->plan->core.steps, RLIMIT_NPROC, build->policy->limits.pids + own);
-	/* By the first process, for all: a filter that it stands behind does not let anybody set it later. */
+	/* The first process sets it for all, since its filter keeps every later process from doing so. */
 	if (plan_keeps_core_limit(build))
 		add_rlimit(build, &build->plan->core.steps, RLIMIT_CORE, core_limit(build));
-	/* Counted for the user too, here as elsewhere: the jar may have so many while the user's other programs may have more. */
+	/* The kernel counts the user's other programs too, but applies to them their own, higher limits. */
 	add_rlimit(build, &build->plan->core.steps, RLIMIT_SIGPENDING, QUEUED_SIGNALS);
 	add_rlimit(build, &build->plan->core.steps, RLIMIT_MSGQUEUE, MESSAGE_QUEUE_BYTES);
 }
@@ -400,8 +400,9 @@ static void hold_run_cpu_time(struct plan_build *build)
 }
 
 /*
- * The kernel counts the jar's user namespace: this run, those beside it, and the jar's own processes, which are the first one, a minder
- * for each run, and spare ones. Those of runs that end, and spare ones that are not made yet, leave room for as many of the command's.
+ * The kernel counts the jar's user namespace: this run, those beside it, and the jar's own processes, which are the
+ * first one, a minder for each run, and spare ones. Those of runs that end, and spare ones that are not made yet,
+ * leave room for as many of the command's.
  */
 static void hold_pids_beside_minders(struct plan_build *build)
 {

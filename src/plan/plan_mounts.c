@@ -31,7 +31,7 @@ static const enum step_kind step_of_place[] = {
 	[PLACE_PIN] = STEP_PIN,
 };
 
-/* A tmpfs of so many bytes has room for one file in each kilobyte, but for a thousand at least. */
+/* Return how many files a tmpfs of @size_bytes may have: one for each kilobyte, but at least a thousand. */
 static uint64_t files_for(uint64_t size_bytes)
 {
 	return MAX_OF(size_bytes >> 10, (uint64_t)1024);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/plan_view.h - what the jar will see, place by place, before it becomes steps or rules
+ * plan/plan_view.h - the view of the jar, place by place, before it becomes steps or rules
  *
- * A place is one target in the jar and what stands there. Mount steps and Landlock rules are both made from the finished
- * view, so the two walls cannot disagree. plan_view.c says how a view is made.
+ * A place is one target in the jar and the object there. Mount steps and Landlock rules both come from the finished
+ * view, so the two walls cannot disagree. plan_view.c describes how a view is made.
  *
  * Another way to show a host directory is a kind of place: a row in step_of_place[] of plan_mounts.c, an answer of the
  * questions below, and one line where the place is added, in plan_view_collect.c.
@@ -32,22 +32,22 @@ struct place {
 	const char *target;
 	const char *source;         /* PLACE_BIND, PLACE_OVERLAY: host path; PLACE_SYMLINK, PLACE_FILE: text */
 	unsigned flags;             /* enum step_flag */
-	const struct text *content; /* PLACE_FILE: what is in it, where that is no text; else NULL */
-	bool is_over;               /* PLACE_FILE: stands on a file of the host's */
-	bool is_own;                /* PLACE_FILE: the next jar of the same kind may well have another one */
+	const struct text *content; /* PLACE_FILE: its content if that is binary; else NULL */
+	bool is_over;               /* PLACE_FILE: covers a file of the host */
+	bool is_own;                /* PLACE_FILE: the next jar of the same kind may have another one */
 	mode_t mode;
 	uint64_t limit; /* PLACE_TMPFS: bytes; PLACE_DEVPTS: terminals */
 	dev_t device;
 	ino_t inode;
-	enum path_kind on_host; /* what stands at the target if that lies in a host directory ... */
-	dev_t place_device;     /* ... and which object exactly; inode 0: any */
+	enum path_kind on_host; /* the kind of the object at the target if that is in a host directory ... */
+	dev_t place_device;     /* ... and the exact object; inode 0: any */
 	ino_t place_inode;
 	const struct host_layer
 		*layer;      /* PLACE_OVERLAY: the one that lies over it; PLACE_BIND: a copy of `source` stands there */
 	bool is_copied;      /* PLACE_BIND: copied, with `mode`, where it stands in the jar's own root ... */
 	int64_t changed_ns;  /* ... of a file that last changed then ... */
-	uint64_t size_bytes; /* ... and was so long */
-	bool is_protected;   /* of the mounts alone: Landlock cannot take it back */
+	uint64_t size_bytes; /* ... and had this size */
+	bool is_protected;   /* for mounts only: Landlock cannot take rights back */
 	bool is_in_host;     /* the place around it shows a host directory: finished views only */
 	bool is_dropped;     /* while the view is being made */
 	size_t around;       /* index of the innermost place that encloses it, in a view in order; SIZE_MAX: the root */
@@ -56,7 +56,7 @@ struct place {
 
 LIST_TYPE(struct place, view);
 
-/* Does something of the host stand there? What else is in the view then stands on it, and it shows what lies in it. */
+/* Does it show an object of the host? Then its content is visible, and other places in it cover that. */
 static inline bool plan_place_shows_host(const struct place *place)
 {
 	return place->kind == PLACE_BIND || place->kind == PLACE_OVERLAY;
@@ -69,13 +69,13 @@ static inline bool plan_place_writes_host(const struct place *place)
 }
 
 /*
- * The places of build's policy on its host, sorted, each target once, outer before inner; and apart from them, as @pins, the
- * host's directories that must stay where they are.
+ * Make the places of build's policy on its host, sorted, each target once, outer before inner. @pins gets the host's
+ * directories that must not move.
  */
 int plan_view_make(struct plan_build *build, struct view *view, struct view *pins);
-/* plan_layers.c: what @step, of a place under @layer, is carried out with. */
+/* plan_layers.c: set the parameters of @step, of a place under @layer. */
 void plan_set_layer(struct plan_build *build, struct plan_step *step, const struct host_layer *layer);
-/* The innermost place that encloses place @index of a view in order; NULL: the root itself. */
+/* Return the innermost place that encloses place @index of a sorted view; NULL: the root itself. */
 const struct place *plan_view_around(const struct view *view, size_t index);
 void plan_view_done(struct view *view);
 

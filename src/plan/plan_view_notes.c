@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/plan_view_notes.c - say which tools of the caller's the jar does not have
+ * plan/plan_view_notes.c - report which of the caller's tools the jar does not have
  *
- * A program that is not there is not looked for there: the next one of the same name in PATH runs, and nobody is told. So
- * the result says which directories of PATH are missing, and which virtual environments, with the reason.
+ * If a program is missing in the jar, the next one of the same name in PATH runs without a warning. So the result
+ * reports which directories of PATH and which virtual environments are missing, with the reason.
  */
 #include "plan/plan_view_stages.h"
 

@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/plan_view_stages.h - the three stages that make a view, and what they share
+ * plan/plan_view_stages.h - the three stages that make a view, and their shared functions
  */
 #ifndef BELLJAR_PLAN_PLAN_VIEW_STAGES_H
 #define BELLJAR_PLAN_PLAN_VIEW_STAGES_H
 
 #include "plan/plan_view.h"
 
-/* plan_view_links.c: refuse a path that the policy names by way of a link which a command may have put there. */
+/* plan_view_links.c: refuse a path that the policy names through a link that a command may have put there. */
 int plan_view_refuse_written_links(struct plan_build *build);
-/* plan_view_collect.c: all that the policy and the host name, in layers; of two at one target the later one will win. */
+/* plan_view_collect.c: collect all places of the policy and the host; of two at one target the later one will win. */
 int plan_view_collect(struct plan_build *build, struct view *view);
 /* plan_view_order.c: one place at each target, outer before inner. */
 void plan_view_order(struct plan_build *build, struct view *view);
-/* plan_view_protect.c: what the order does not show by itself: files to protect, to hide, and not to be moved. */
+/* plan_view_protect.c: add places beyond the order: files to protect, to hide, and to keep from being moved. */
 int plan_view_protect(struct plan_build *build, struct view *view, struct view *pins);
 /* plan_view_own.c: make Belljar's own files read-only; refuse where they would be writable without mounts. */
 int plan_view_guard_own(struct plan_build *build, struct view *view);
-/* plan_view_protect.c: where the host's @path shows through @place, if nothing else stands there; NULL: it does not. */
+/* plan_view_protect.c: return where the host's @path shows through @place, if nothing covers it; NULL: nowhere. */
 const char *plan_view_seen_through(struct plan_build *build, const struct view *view, const struct place *place,
 				   const char *path);
 
-/* plan_layers.c: a directory under a layer, or a copy of it. Returns where it is in the jar. */
+/* plan_layers.c: add a directory under a layer, or a copy of it. Returns its path in the jar. */
 const char *plan_view_add_layer(struct plan_build *build, struct view *view, const struct host_layer *layer);
 
-/* plan_view_notes.c: say which tools of the caller's the finished view does not have. */
+/* plan_view_notes.c: report which of the caller's tools the finished view does not have. */
 void plan_view_note_tools(struct plan_build *build, const struct view *view);
 
-/* plan_view.c: a new place; never NULL (after a failure a spare one that nobody reads). */
+/* plan_view.c: add a place; never NULL (after a failure a spare one that is never read). */
 struct place *plan_view_add(struct plan_build *build, struct view *view, enum place_kind kind, const char *target);
 struct place *plan_view_add_bind(struct plan_build *build, struct view *view, const struct host_path *from,
 				 const char *target, unsigned flags);
-/* What the survey saw at the place: something else there when the jar is made is a race that somebody tries to win. */
+/* Record the object that the survey saw at the place: if the jar finds another there, a process may have swapped it. */
 void plan_view_set_on_host(struct place *place, const struct host_path *path);
 
-/* plan_view_order.c: put what was added or changed in order again. */
+/* plan_view_order.c: sort again after additions or changes. */
 void plan_view_sort(struct plan_build *build, struct view *view);
-/* A directory, then all that is in it, then its siblings: less than, equal to or greater than 0. */
+/* Compare so that a directory precedes its content, and that its siblings: less than, equal to or greater than 0. */
 int plan_view_compare_paths(const char *a, const char *b);
-/* Take the places out that are marked is_dropped; the others stay in order. */
+/* Remove the places marked is_dropped; the others stay in order. */
 void plan_view_remove_dropped(struct view *view);
 /* As plan_view_around(), but past places that are marked is_dropped. */
 const struct place *plan_view_standing_around(const struct view *view, size_t index);

@@ -2,9 +2,9 @@
 /*
  * plan/plan_walls.c - privileges, Landlock and seccomp: which process puts them up, and what they leave open
  *
- * In a pid namespace the jar's first process stands behind the same walls as the command: they are put up once, for every
- * command of the jar. Without one it must stay outside, or the command could signal it: then each command puts them up
- * for itself, between fork and exec. So does each fork of a zygote: it has to go somewhere else first.
+ * In a pid namespace the jar's first process stands behind the same walls as the command: they are put up once, for
+ * every command of the jar. Without one it must stay outside, or the command could signal it: then each command puts
+ * them up for itself, between fork and exec. So does each fork of a zygote: it has to go somewhere else first.
  */
 #include "plan/plan_build.h"
 
@@ -17,8 +17,8 @@
 #include "plan/seccomp/seccomp_compile.h"
 
 /*
- * Does the ruleset refuse Unix sockets outside by their paths? A kernel that does not know the right refuses the ruleset, and the
- * run then fails.
+ * Does the ruleset refuse Unix sockets outside by their paths? A kernel that does not know the right refuses the
+ * ruleset, and the run then fails.
  */
 static bool keeps_unix_sockets(const struct plan *plan)
 {
@@ -77,9 +77,10 @@ static void note_trace(struct plan_build *build)
 }
 
 /*
- * Each run of a session has a listener of its own, and what it asks about depends on its level. With mounts its filter comes on top of
- * that of the jar's first process; without, in its place. Both ask about the same refused calls, and the kernel asks whoever listens to
- * the filter that was loaded last. Nobody listens to the first: it refuses them to those who have no other.
+ * Each run of a session has its own listener, and its level decides which calls the filter reports. With mounts this
+ * filter is on top of that of the jar's first process; without, in its place. Both report the same refused calls, and
+ * the kernel asks the listener of the filter loaded last. The first filter has no listener: it refuses them to
+ * processes without another.
  */
 static int compile_asking(struct plan_build *build, const struct seccomp_profile *jars)
 {
@@ -258,8 +259,8 @@ static int plan_speculation(struct plan_build *build)
 }
 
 /*
- * A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. An absolute one in a workdir that was
- * copied for the command, because the rung has no mounts, leads into the copy.
+ * A relative `cd` starts at the workdir, wherever the engine or the jar's first process are. An absolute one in a
+ * workdir that was copied for the command, because the rung has no mounts, leads into the copy.
  */
 static const char *start_directory(struct plan_build *build)
 {
@@ -274,8 +275,8 @@ static const char *start_directory(struct plan_build *build)
 }
 
 /*
- * Whoever is in charge of a tree in a pid namespace that is not its own: with a scope around it and all below, it can end
- * all of that in one call, which nothing that forks escapes.
+ * For a process in charge of a tree in a shared pid namespace. With a Landlock scope around itself and the tree, it can
+ * end the whole tree in one call, which a forking process cannot escape.
  */
 static void scope_those_in_charge(struct plan_build *build)
 {
@@ -320,7 +321,7 @@ int plan_walls(struct plan_build *build)
 		start->inode = workdir->inode;
 	}
 	scope_those_in_charge(build);
-	/* Whoever has a user namespace of its own has all capabilities there, and root those that it was given. */
+	/* A process has all capabilities in its own user namespace, and root has those that it was given. */
 	plan_add(build, walls, STEP_PRIVILEGES)->flags =
 		plan->rung != RUNG_NAMESPACE && build->host->uid != 0 ? STEP_UNPRIVILEGED : 0;
 	if (plan->rung == RUNG_PROCESS) {

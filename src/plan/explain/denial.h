@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/explain/denial.h - what a jar was refused, as it was seen: plain data, without words and cures
+ * plan/explain/denial.h - the refusals in a jar as plain data, without texts and cures
  *
- * Attempts at the same thing are one denial with a count. Who records denials keeps at most DENIALS_MAX of them and counts the
- * rest: a command can make as many as it likes.
+ * Equal attempts are one denial with a count. A recorder keeps at most DENIALS_MAX denials and counts the rest, since a
+ * command can make any number.
  */
 #ifndef BELLJAR_PLAN_EXPLAIN_DENIAL_H
 #define BELLJAR_PLAN_EXPLAIN_DENIAL_H
@@ -13,7 +13,7 @@
 #include "plan/explain/plan_explain.h"
 
 #define DENIALS_MAX 256
-/* Of system calls, beside those. */
+/* The limit for system calls, which count apart. */
 #define DENIED_CALLS_MAX 64
 #define DENIAL_WHAT_SIZE 256
 #define DENIAL_PROCESS_SIZE 16
@@ -29,20 +29,20 @@ enum denial_kind {
 
 enum denial_reason {
 	DENIAL_BY_RULE,    /* the rules say so, or none is about it */
-	DENIAL_OTHER_NAME, /* the first bytes are for `detail` */
+	DENIAL_OTHER_NAME, /* the first bytes name the host `detail` */
 	DENIAL_NO_NAME,    /* the first bytes name no host */
-	DENIAL_ADDRESS,    /* the name leads to `detail`, which its rule does not mean */
+	DENIAL_ADDRESS,    /* the name resolves to `detail`, which its rule does not include */
 	DENIAL_MANY_NAMES, /* the gate has no room for another name */
 	DENIAL_DATAGRAM,   /* no rule can allow it */
 	DENIAL_REQUEST,    /* the rules about the host do not allow `detail`, a method and a path */
 	DENIAL_MALFORMED,  /* `detail` says what was wrong with it */
 	DENIAL_UNTRUSTED,  /* the host could not be trusted; `detail` says why */
 	DENIAL_UNTRUSTING, /* the client does not trust the jar's authority */
-	DENIAL_ANSWER,     /* somebody was asked, and said no, or nothing */
+	DENIAL_ANSWER,     /* the user or program that the gate asked said no, or did not answer */
 	DENIAL_REASON_COUNT,
 };
 
-/* What who looked at the host found out about a path; one piece of memory. */
+/* The helper's findings about a path of the host; one block of memory. */
 struct denial_path {
 	enum plan_access access;
 	const char *path;
@@ -54,11 +54,11 @@ struct denial {
 	enum denial_reason reason;
 	uint16_t port; /* DENIAL_NET */
 	uint64_t count;
-	uint64_t last_ns;            /* when it was seen last, by the monotonic clock */
+	uint64_t last_ns;            /* the last attempt, by the monotonic clock */
 	char what[DENIAL_WHAT_SIZE]; /* a host, or the name of a call */
 	char detail[DENIAL_WHAT_SIZE];
 	char process[DENIAL_PROCESS_SIZE]; /* its name; empty: not known */
-	bool is_inferred;                  /* it was read from memory of the command's, which could have made it up */
+	bool is_inferred;                  /* read from the command's memory, which the command could have forged */
 	struct denial_path *path;          /* DENIAL_FILE */
 };
 

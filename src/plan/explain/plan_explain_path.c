@@ -2,12 +2,12 @@
 /*
  * plan/explain/plan_explain_path.c - may a command read, write or execute this path?
  *
- * With mounts, the steps of the plan say what stands at each place; without, the rules of Landlock do, over the host's own tree. A
- * path is walked as the kernel walks it, component by component: links are followed where they stand, in the jar or in a
- * directory of the host's that the jar shows; what the host has there, somebody else looks at. Modes are judged by the id that the
- * command has.
+ * With mounts, the steps of the plan show the object at each place; without, the rules of Landlock apply to the
+ * host's own tree. The code walks a path as the kernel does, component by component. It follows links where they are,
+ * in the jar or in a directory of the host that the jar shows; a struct plan_looker looks at the host. Modes count
+ * for the command's id.
  *
- * One file for both ways, since the walk is the same: only the question what stands at a place differs.
+ * One file for both ways, since the walk is the same: only the lookup of a place differs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -328,7 +328,7 @@ static bool host_has(const struct walk *walk, const char *directory, const char 
 	return snprintf(path, sizeof(path), "%s/%s", directory, name) < (int)sizeof(path) && mode_on_host(walk, path);
 }
 
-/* Whoever shows a directory shows what lies in it: ~/.config has ~/.config/gcloud. */
+/* Showing a directory shows everything in it: ~/.config contains ~/.config/gcloud. */
 static bool has_inside(const struct walk *walk, const char *path, const char *name)
 {
 	size_t len = strlen(path);
@@ -504,8 +504,8 @@ static void cure_socket(const struct walk *walk, const char *path, const char *p
 }
 
 /*
- * A change of the policy shows what the host has; if it has nothing there, there is nothing to show. What is to be made needs the
- * directory that it comes into.
+ * A change of the policy shows what the host has; if it has nothing there, there is nothing to show. What is to be
+ * made needs the directory that it comes into.
  */
 static void cure_if_on_host(const struct walk *walk, const char *path, struct plan_explanation *out)
 {

@@ -2,8 +2,8 @@
 /*
  * plan/gate/plan_gate_sockets.c - the sockets of the jar's network that its gate holds
  *
- * For names, for connections, for what is refused, and for what the jar publishes. Where the host has no nf_tables, nothing can be
- * led to one listener: each port has one of its own.
+ * For names, for connections, for what is refused, and for what the jar publishes. Where the host has no nf_tables,
+ * nothing can be led to one listener: each port has one of its own.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -85,7 +85,7 @@ static void add_rules_socket(struct plan_build *build)
 	made->address.any.sa_family = AF_NETLINK;
 }
 
-/* They only see: what nobody listens for is refused by the kernel, and the ledger tells of it. */
+/* Sockets that only watch: the kernel refuses packets without a listener, and the ledger reports them. */
 static void add_watching_sockets(struct plan_build *build)
 {
 	struct jar_socket *made;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/gate/plan_gate_table.c - which addresses and ports are led to the gate, at first and later
+ * plan/gate/plan_gate_table.c - the addresses and ports that the kernel redirects to the gate, at first and later
  *
- * What the policy could allow, and nothing else: of all other connections the kernel says at once that nobody listens. Names have
- * one range of addresses, which is led on the ports of all names together; the gate decides which name has which port.
+ * The kernel redirects only connections that the policy could allow, and refuses all others at once. Names have one
+ * range of addresses, redirected on the ports of all names together; the gate decides which name has which port.
  */
 #include <arpa/inet.h>
 #include <errno.h>

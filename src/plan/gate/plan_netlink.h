@@ -2,19 +2,19 @@
 /*
  * plan/gate/plan_netlink.h - messages for the kernel, as bytes
  *
- * The planner writes them and the jar sends them: whoever sends them knows nothing of what they say.
+ * The planner writes them. The jar sends them, and does not parse them.
  */
 #ifndef BELLJAR_PLAN_GATE_PLAN_NETLINK_H
 #define BELLJAR_PLAN_GATE_PLAN_NETLINK_H
 
 #include "base/text.h"
 
-/* One after the other; whether there was memory is in @bytes. */
+/* Messages one after the other; @bytes records whether memory ran out. */
 struct netlink_messages {
 	struct text *bytes;
 	size_t begun; /* where the last message begins */
 	uint32_t count;
-	uint64_t acknowledged; /* so many answers follow */
+	uint64_t acknowledged; /* the number of answers that follow */
 };
 
 void plan_netlink_begin(struct netlink_messages *messages, unsigned type, unsigned flags, const void *head,
@@ -22,9 +22,9 @@ void plan_netlink_begin(struct netlink_messages *messages, unsigned type, unsign
 void plan_netlink_end(struct netlink_messages *messages);
 void plan_netlink_put(struct netlink_messages *messages, unsigned type, const void *bytes, size_t len);
 void plan_netlink_put_string(struct netlink_messages *messages, unsigned type, const char *string);
-/* In the order of the network, as nf_tables has its numbers. */
+/* Append a number in network byte order, as nf_tables expects. */
 void plan_netlink_put_number(struct netlink_messages *messages, unsigned type, uint32_t number);
-/* An attribute with others in it: where it begins, which is for plan_netlink_close_nest(). */
+/* Open an attribute that contains others. Returns its offset, for plan_netlink_close_nest(). */
 size_t plan_netlink_open_nest(struct netlink_messages *messages, unsigned type);
 void plan_netlink_close_nest(struct netlink_messages *messages, size_t at);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/gate/plan_nft.h - the table of nf_tables that leads connections to a gate
+ * plan/gate/plan_nft.h - the table of nf_tables that redirects connections to a gate
  *
- * One table, one chain. Of its rules the first that matches decides; what none matches goes where it would have gone.
+ * One table, one chain. The first rule that matches decides. A packet that matches none keeps its destination.
  */
 #ifndef BELLJAR_PLAN_GATE_PLAN_NFT_H
 #define BELLJAR_PLAN_GATE_PLAN_NFT_H
@@ -16,14 +16,14 @@ struct nft_target {
 	uint8_t prefix_len;
 };
 
-/* A batch: all of it holds, or nothing. */
+/* Begin a batch, which the kernel applies as a whole or not at all. */
 void plan_nft_begin(struct netlink_messages *messages);
-/* A batch that begins with the table, in which only TCP is led anywhere. */
+/* Begin a batch that creates the table, which redirects only TCP. */
 void plan_nft_begin_table(struct netlink_messages *messages);
 void plan_nft_end(struct netlink_messages *messages);
-/* A rule: what goes there is left alone. */
+/* Add a rule: do not redirect packets to @own. */
 void plan_nft_accept(struct netlink_messages *messages, const struct nft_target *own);
-/* A rule: what goes there, to one of these ports, is led to the gate's listener. */
+/* Add a rule: redirect packets to @target, on one of these ports, to the gate's listener. */
 void plan_nft_lead(struct netlink_messages *messages, const struct nft_target *target, const struct net_ports *ports);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/seccomp/seccomp_container.c - a seccomp profile for containers in which Belljar is to run, as Docker and Podman read it
+ * plan/seccomp/seccomp_container.c - a seccomp profile for containers in which Belljar is to run, as Docker and
+ * Podman read it
  *
  * Docker's own profile withholds what a jar is made with: namespaces and mounts. Switching seccomp off gives them, and
  * the whole rest of the kernel with them. This profile lets through what a command in a jar may call (the table of
@@ -23,7 +24,7 @@ static const enum syscall_id builders[] = {
 	SYSCALL_sethostname, SYSCALL_clone3,  SYSCALL_setns,         SYSCALL_unshare,
 };
 
-/* Allowed in a jar, where they reach nobody else; a container's profile has no need of them. */
+/* Calls that a jar allows, where they reach no other jar; a container's profile does not need them. */
 static const enum syscall_id needless[] = {
 	SYSCALL_kcmp,        SYSCALL_move_pages, SYSCALL_migrate_pages, SYSCALL_process_madvise,
 	SYSCALL_afs_syscall, SYSCALL_getpmsg,    SYSCALL_putpmsg,       SYSCALL_security,

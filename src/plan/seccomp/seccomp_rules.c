@@ -200,7 +200,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(bpf, SECCOMP_KERNEL, EPERM),
 	REFUSE(perf_event_open, SECCOMP_KERNEL, EPERM),
 	REFUSE(userfaultfd, SECCOMP_KERNEL, EPERM),
-	/* Memory that nobody else sees, not even who counts it. It is off on many kernels, and who asks copes with that. */
+	/* Memory that no other process can read or count. Many kernels disable it, so programs cope without it. */
 	REFUSE(memfd_secret, SECCOMP_KERNEL, ENOSYS),
 	/* Rings are counted for the whole host (fs.aio-max-nr): one jar could take them all. Databases then use threads. */
 	REFUSE(io_setup, SECCOMP_KERNEL, ENOSYS),
@@ -254,17 +254,18 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(clone, SECCOMP_NO_SIBLINGS, EINVAL, "the child would be its parent's", HAS_ANY(0, CLONE_PARENT_FLAG)),
 
 	/*
-	 * Typed characters, or a paste, for whoever reads the terminal next. The kernel takes the low 32 bits of a
-	 * command, so the filter does too: with bits set above them it is still the same command. A line
-	 * discipline is a kernel module loaded on request, usable on any pty.
+	 * These inject typed or pasted text for the next reader of the terminal. The kernel takes the low 32 bits of a
+	 * command, so the filter does too: with bits set above them it is still the same command. A line discipline
+	 * is a kernel module loaded on request, usable on any pty.
 	 */
 	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCSTI", EQUALS(1, TIOCSTI_COMMAND)),
 	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCLINUX", EQUALS(1, TIOCLINUX_COMMAND)),
 	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCSETD", EQUALS(1, TIOCSETD_COMMAND)),
 
 	/*
-	 * Encryption and verity of the host's file systems: keys are the file system's, and a file made immutable in this way
-	 * stays so. Seldom used code that parses what it is given. EOPNOTSUPP is what a file system without them says.
+	 * Encryption and verity of the host's file systems: keys are the file system's, and a file made immutable in
+	 * this way stays so. Seldom used code that parses what it is given. EOPNOTSUPP is what a file system without
+	 * them says.
 	 */
 	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it sets an encryption policy",
 		  EQUALS(1, FSCRYPT_SET_POLICY_COMMAND)),
@@ -278,29 +279,30 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it enables verity", EQUALS(1, FSVERITY_ENABLE_COMMAND)),
 
 	/*
-	 * Whoever opens a file on which its owner has a lease waits until the owner gives it back, or for 45 seconds, even if the
-	 * owner cannot write to it: the host's programs would, and other jars with the same skeleton of a root. As to a stranger.
+	 * A process that opens a leased file waits until the lease ends, or for 45 seconds, even if the holder cannot
+	 * write to it. So a jar could delay the host's programs and other jars on the same skeleton. A non-owner gets
+	 * EACCES.
 	 */
 	REFUSE_IF(fcntl, SECCOMP_KERNEL, EACCES, "the command is F_SETLEASE", EQUALS(1, F_SETLEASE_COMMAND)),
 	REFUSE_IF(fcntl, SECCOMP_KERNEL, EACCES, "the command is F_SETDELEG", EQUALS(1, F_SETDELEG_COMMAND)),
 	/*
-	 * Another protocol on top of TCP (TLS, SMC, IPsec): modules loaded on request, with a long record of kernel bugs. What
-	 * a kernel without them says; TLS libraries then do it themselves.
+	 * Another protocol on top of TCP (TLS, SMC, IPsec): modules loaded on request, with a long record of kernel
+	 * bugs. What a kernel without them says; TLS libraries then do it themselves.
 	 */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOENT, "it is TCP_ULP", EQUALS(1, LEVEL_TCP), EQUALS(2, TCP_ULP_OPTION)),
 	/* Fast open connects without connect(), and programs that ask for it connect in the usual way then. */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is TCP_FASTOPEN_CONNECT", EQUALS(1, LEVEL_TCP),
 		  EQUALS(2, TCP_FASTOPEN_CONNECT_OPTION)),
 	/*
-	 * The memory that it pins counts for the user, against RLIMIT_MEMLOCK: one jar could take all that the user's programs
-	 * may have. What a kernel without it says; who asks copies instead.
+	 * The memory that it pins counts for the user, against RLIMIT_MEMLOCK: one jar could take all that the user's
+	 * programs may have. What a kernel without it says; who asks copies instead.
 	 */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, ENOPROTOOPT, "it is SO_ZEROCOPY", EQUALS(1, LEVEL_SOCKET),
 		  EQUALS(2, SO_ZEROCOPY_OPTION)),
 
 	/*
-	 * Out-of-band bytes of Unix sockets have a long record of kernel bugs; only FTP and telnet use those of TCP. None arrive where
-	 * none are sent. MSG_FASTOPEN is TCP_FASTOPEN_CONNECT by another door.
+	 * Out-of-band bytes of Unix sockets have a long record of kernel bugs; only FTP and telnet use those of TCP.
+	 * None arrive where none are sent. MSG_FASTOPEN is TCP_FASTOPEN_CONNECT by another door.
 	 */
 	REFUSE_IF(sendto, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
 		  HAS_ANY(3, OOB_OR_FASTOPEN_FLAGS)),
@@ -317,9 +319,9 @@ const struct seccomp_rule seccomp_rules[] = {
 		  EQUALS(2, SO_ATTACH_REUSEPORT_EBPF_OPTION)),
 
 	/*
-	 * What tells one process about the memory of others: which pages of a shared file the machine has in its cache, whether
-	 * two processes share an object, whether a page was merged with an equal one elsewhere. libunwind asks mincore() and
-	 * takes ENOSYS for an answer. A kernel without merging says EINVAL.
+	 * What tells one process about the memory of others: which pages of a shared file the machine has in its
+	 * cache, whether two processes share an object, whether a page was merged with an equal one elsewhere.
+	 * libunwind asks mincore() and takes ENOSYS for an answer. A kernel without merging says EINVAL.
 	 */
 	REFUSE(mincore, SECCOMP_KERNEL, ENOSYS),
 	REFUSE(cachestat, SECCOMP_KERNEL, ENOSYS),
@@ -328,8 +330,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(prctl, SECCOMP_KERNEL, EINVAL, "the option is PR_SET_MEMORY_MERGE",
 		  EQUALS(0, PR_SET_MEMORY_MERGE_OPTION)),
 	/*
-	 * Pages in a pipe stay after the process has given them back, large ones whole for each of a pipe's places: no limit on
-	 * memory counts them. Programs write instead.
+	 * Pages in a pipe stay after the process has given them back, large ones whole for each of a pipe's places:
+	 * no limit on memory counts them. Programs write instead.
 	 */
 	REFUSE(vmsplice, SECCOMP_KERNEL, ENOSYS),
 	/* The placement of pages that other processes use. Of one's own it is free: numpy, the JVM and databases use it. */
@@ -344,9 +346,9 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(personality, SECCOMP_PROCESS, EPERM, "the persona is other than Linux, ADDR_NO_RANDOMIZE or a query",
 		  DIFFERS(0, 0), DIFFERS(0, PERSONALITY_NO_RANDOMIZE), DIFFERS(0, PERSONALITY_QUERY)),
 	/*
-	 * PR_SET_MM redraws the memory map that /proc shows. Core scheduling keeps the other thread of a core idle. The
-	 * rest concerns the caller alone: PR_SET_PTRACER only opens it to others, PR_SET_DUMPABLE matters to a meter alone
-	 * (SECCOMP_METERED), and a subreaper inside the jar is itself a child of the jar's first process.
+	 * PR_SET_MM redraws the memory map that /proc shows. Core scheduling keeps the other thread of a core idle.
+	 * The rest concerns the caller alone: PR_SET_PTRACER only opens it to others, PR_SET_DUMPABLE matters to a
+	 * meter alone (SECCOMP_METERED), and a subreaper inside the jar is itself a child of the jar's first process.
 	 */
 	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SET_MM", EQUALS(0, PR_SET_MM_OPTION)),
 	REFUSE_IF(prctl, SECCOMP_PROCESS, EPERM, "the option is PR_SCHED_CORE", EQUALS(0, PR_SCHED_CORE_OPTION)),
@@ -510,8 +512,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(mq_open, SECCOMP_NO_HOST_IPC, ENOSYS),
 	REFUSE(mq_unlink, SECCOMP_NO_HOST_IPC, ENOSYS),
 	/*
-	 * In the jar's own IPC namespace: locked and huge pages count for the user, as those of SO_ZEROCOPY do. What mlock() locks
-	 * counts for the process. The kernel says the same to who has no right to it.
+	 * In the jar's own IPC namespace: locked and huge pages count for the user, as those of SO_ZEROCOPY do. What
+	 * mlock() locks counts for the process. The kernel says the same to who has no right to it.
 	 */
 	REFUSE_IF(shmctl, SECCOMP_KERNEL, EPERM, "the command is SHM_LOCK", EQUALS(1, SHM_LOCK_COMMAND)),
 	REFUSE_IF(shmget, SECCOMP_KERNEL, EPERM, "the pages are from the pool of huge ones",
@@ -553,8 +555,9 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(memfd_create, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
 		  HAS_ANY(1, MFD_HUGETLB_FLAG)),
 	/*
-	 * What waits in Unix sockets counts against the sender's buffer, and in no process's memory. The usual buffer has 208 KiB; a
-	 * program may ask for as much as the host allows, megabytes as a rule. It gets no error: the kernel, too, gives less.
+	 * What waits in Unix sockets counts against the sender's buffer, and in no process's memory. The usual buffer
+	 * has 208 KiB; a program may ask for as much as the host allows, megabytes as a rule. It gets no error: the
+	 * kernel, too, gives less.
 	 */
 	IGNORE_IF(setsockopt, SECCOMP_METERED, "it is SO_SNDBUF", EQUALS(1, LEVEL_SOCKET), EQUALS(2, SO_SNDBUF_OPTION)),
 
@@ -570,9 +573,9 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(openat2, SECCOMP_NO_TRUNCATE, ENOSYS),
 
 	/*
-	 * By path and by descriptor: Landlock lets a file be opened that may only be read, and O_PATH is not its business. Rows
-	 * above have refused what nobody may ask for. The calls that are young are as on a kernel without them, the C
-	 * library or the program takes the older one.
+	 * By path and by descriptor: Landlock lets a process open a file that it may only read, and does not govern
+	 * O_PATH. Rows above have refused the calls that are never allowed. New calls fail as on a kernel without
+	 * them, so that the C library or the program uses the older one.
 	 */
 	REFUSE_IF(seccomp, SECCOMP_ONE_LISTENER, EBUSY, "it is a filter with a listener", EQUALS(0, SET_MODE_FILTER),
 		  HAS_ANY(1, FILTER_WITH_LISTENER)),

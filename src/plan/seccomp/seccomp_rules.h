@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/seccomp/seccomp_rules.h - which system calls a jar is refused, as a table
+ * plan/seccomp/seccomp_rules.h - the table of system calls that the filter of a jar refuses
  *
- * Every row names a call, the part of the filter it belongs to, what becomes of the call instead of being carried out, and
- * the conditions on the arguments that must all hold. What no row is about is allowed, if plan/seccomp/syscall_numbers.h knows
- * the call; what it does not know is answered with ENOSYS, so that a newer kernel's calls stay shut until somebody
- * has looked at them. For one call, the first row that holds gives the answer.
+ * Every row names a call, its part of the filter, the answer to the call, and the conditions on the arguments, which
+ * must all hold. The filter allows a call without a matching row, if plan/seccomp/syscall_numbers.h knows the call;
+ * otherwise the answer is ENOSYS, so that a newer kernel's calls stay shut until a developer has reviewed them. For
+ * one call, the first row that holds gives the answer.
  *
- * Most answers are an errno. Some calls are asked for: the caller sleeps, and a process outside of the walls, which has
- * the filter's listener, carries the call out for it or refuses it (inside/answer/answer.c). Nobody may be allowed to go on with such a
- * call itself: what it points at can change meanwhile. Only what is traced goes on: of that nobody decides anything.
+ * Most answers are an errno. For some calls the kernel asks the filter's listener: the caller sleeps, and a process
+ * outside the walls carries the call out for it or refuses it (inside/answer/answer.c). The listener never lets the
+ * caller continue such a call, since the memory that it points at can change meanwhile. Only traced calls, which it
+ * just records, continue.
  *
  * A filter sees the registers and nothing behind a pointer: no path, no socket address, no clone3 flags. Rules
  * that would need one are drawn wider (refuse the call) or left to another wall; the comments in the table say
@@ -60,9 +61,9 @@ enum seccomp_part {
 	 * cannot see whose address it is. Datagram sockets are refused where they are made, since sendmsg() has
 	 * its address behind a pointer and sends to any name even from one end of a socketpair; stream sockets
 	 * ignore or refuse such a name. So sendto() and sendmsg() need no rule. The price: connections by name
-	 * between processes inside the jar (tmux, PostgreSQL, multiprocessing managers) fail too. So nobody needs a
-	 * name, and bind() is refused as well: it could take abstract names that the host's programs rely on. Socket
-	 * pairs, which asyncio, Node and browsers live on, work. Leave it out where Landlock governs such sockets
+	 * between processes inside the jar (tmux, PostgreSQL, multiprocessing managers) fail too. So a name is useless,
+	 * and the filter refuses bind() as well: it could take abstract names that the host's programs rely on. Socket
+	 * pairs, which asyncio, Node and browsers need, work. Leave this part out if Landlock governs such sockets
 	 * itself (ABI 9).
 	 */
 	SECCOMP_NO_UNIX_CONNECT = 1 << 9,
@@ -81,45 +82,46 @@ enum seccomp_part {
 	/* No System V IPC and no message queues: without an IPC namespace they are the host's, and outlive the run. */
 	SECCOMP_NO_HOST_IPC = 1 << 13,
 	/*
-	 * Mode, owner, times and attributes of files are changed by asking: Landlock does not govern them. The supervisor
-	 * changes what lies in a place that the command may write. Refused are the few ways that it does not know.
+	 * Mode, owner, times and attributes of files are changed by asking: Landlock does not govern them. The
+	 * supervisor changes what lies in a place that the command may write. Refused are the few ways that it does
+	 * not know.
 	 */
 	SECCOMP_ASK_METADATA = 1 << 14,
 
 	/*
-	 * No space in a file but by writing to it: the kernel counts what a process writes, not what it reserves or shares
-	 * with another file. For runs whose writing is measured.
+	 * No space in a file but by writing to it: the kernel counts what a process writes, not what it reserves or
+	 * shares with another file. For runs whose writing is measured.
 	 */
 	SECCOMP_COUNTED_WRITES = 1 << 15,
 
 	/*
-	 * No cutting of a file that was not opened for writing. Before ABI 3 Landlock does not see truncate(), nor that a
-	 * file opened for reading only is cut on the way. openat2() has its flags behind a pointer.
+	 * No cutting of a file that was not opened for writing. Before ABI 3 Landlock does not see truncate(), nor
+	 * that a file opened for reading only is cut on the way. openat2() has its flags behind a pointer.
 	 */
 	SECCOMP_NO_TRUNCATE = 1 << 16,
 
 	/*
-	 * No child for one's own parent: that of a call is the zygote, outside of the call's pid namespace, which would never
-	 * know of it. Needs SECCOMP_NAMESPACES, which refuses clone3.
+	 * No child for one's own parent: that of a call is the zygote, outside of the call's pid namespace, which
+	 * would never know of it. Needs SECCOMP_NAMESPACES, which refuses clone3.
 	 */
 	SECCOMP_NO_SIBLINGS = 1 << 17,
 
 	/*
-	 * EPERM for ids that are not the jar's own. The kernel says EINVAL where a user namespace does not know an id, which no
-	 * program expects that has ever been run by an ordinary user. Takes nothing away: without capabilities none of this
-	 * could succeed.
+	 * EPERM for ids that are not the jar's own. The kernel says EINVAL where a user namespace does not know an
+	 * id, which no program expects that has ever been run by an ordinary user. Takes nothing away: without
+	 * capabilities none of this could succeed.
 	 */
 	SECCOMP_OWN_IDS = 1 << 18,
 
 	/*
-	 * No limits, scheduling or priorities of process 1, which keeps the time of the run and ends it. For jars in which
-	 * that is the only process of Belljar's; where there are more, SECCOMP_OWN_PID_ONLY stands for it.
+	 * No limits, scheduling or priorities of process 1, which keeps the time of the run and ends it. For jars in
+	 * which that is the only process of Belljar's; where there are more, SECCOMP_OWN_PID_ONLY stands for it.
 	 */
 	SECCOMP_GUARD_FIRST = 1 << 19,
 
 	/*
-	 * The limit of core dumps stays as it is. Where the kernel hands them to a program, a limit of 1 byte keeps it from
-	 * doing so, and a limit of 0 does not.
+	 * The limit of core dumps stays as it is. Where the kernel hands them to a program, a limit of 1 byte keeps
+	 * it from doing so, and a limit of 0 does not.
 	 */
 	SECCOMP_KEEP_CORE_LIMIT = 1 << 20,
 
@@ -127,8 +129,8 @@ enum seccomp_part {
 	SECCOMP_METERED = 1 << 21,
 
 	/*
-	 * What opens and executes is noted and goes on: the answer is always that the kernel decides. Behind all other rows, so nothing that
-	 * they refuse gets here.
+	 * What opens and executes is noted and goes on: the answer is always that the kernel decides. Behind all
+	 * other rows, so nothing that they refuse gets here.
 	 */
 	SECCOMP_TRACE_FILES = 1 << 22,
 	/* The same for looking whether something is there, by the calls that are rare and by stat(). Without mounts nothing hides it. */
@@ -139,21 +141,21 @@ enum seccomp_part {
 	SECCOMP_TRACE = SECCOMP_TRACE_FILES | SECCOMP_TRACE_ACCESS | SECCOMP_TRACE_STAT | SECCOMP_TRACE_CHANGES,
 
 	/*
-	 * No listener of the command's own. Of filters that ask about one call the last to be loaded is heard, and the kernel lets another
-	 * have a listener once ours is closed, as it is while what a command left behind is ended: so it could answer for itself. Not
-	 * for a filter behind which a listener is still to be had.
+	 * No listener of the command's own. Of filters that ask about one call the last to be loaded is heard, and
+	 * the kernel lets another have a listener once ours is closed, as it is while what a command left behind is
+	 * ended: so it could answer for itself. Not for a filter behind which a listener is still to be had.
 	 */
 	SECCOMP_ONE_LISTENER = 1 << 26,
 
 	/*
-	 * No marks of overlayfs on the host's files: a later layer over them would not show what the host has. A character
-	 * device 0:0 means "removed", and everybody may make one, also by a rename.
+	 * No marks of overlayfs on the host's files: a later layer over them would not show what the host has. A
+	 * character device 0:0 means "removed", and everybody may make one, also by a rename.
 	 */
 	SECCOMP_NO_OVERLAY_MARKS = 1 << 28,
 	/*
-	 * Nor marks in attributes of files, whose names are behind pointers: none can be set, as on a file system that has none.
-	 * For jars that write host directories and not only layers over them, in which the kernel keeps marks apart. Where
-	 * SECCOMP_ASK_METADATA asks, the supervisor refuses these names.
+	 * Nor marks in attributes of files, whose names are behind pointers: none can be set, as on a file system
+	 * that has none. For jars that write host directories and not only layers over them, in which the kernel
+	 * keeps marks apart. Where SECCOMP_ASK_METADATA asks, the supervisor refuses these names.
 	 */
 	SECCOMP_NO_ATTRIBUTES = 1 << 29,
 
@@ -179,7 +181,7 @@ struct seccomp_profile {
 	/* For SECCOMP_OWN_IDS: those that the command has inside. */
 	uid_t uid;
 	gid_t gid;
-	/* What is refused and worth telling is asked about, and whoever answers refuses it and counts: see seccomp_is_told(). */
+	/* The listener gets the calls of seccomp_is_told(), refuses and counts them. */
 	bool tells;
 };
 
@@ -232,12 +234,12 @@ static inline int seccomp_answer_errno(uint32_t answer)
 	return (answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO ? (int)(answer & SECCOMP_RET_DATA) : 0;
 }
 
-/* Parts whose calls nobody makes often, and nobody is asked about. */
+/* Parts with calls that programs rarely make and that the filter does not hand to the listener otherwise. */
 #define SECCOMP_TOLD (SECCOMP_KERNEL | SECCOMP_NAMESPACES | SECCOMP_TERMINAL)
 
 /*
- * Is the ledger told of what this row refuses? EPERM means that a program may not; what it gets ENOSYS for it does without, and
- * some of that (clone3) it tries all the time.
+ * Does the ledger report the refusals of this row? EPERM means that the program may not. Programs do without calls that
+ * return ENOSYS, and try some of them (clone3) all the time.
  */
 static inline bool seccomp_is_told(const struct seccomp_rule *rule)
 {
