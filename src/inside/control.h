@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/control.h - what the engine and a jar say to each other
+ * inside/control.h - the messages between the engine and a jar
  *
  * A message is one packet on a control socket: a header, then the part of its kind, nothing else; a text follows where the
  * kind has one. Both ends are one program, but the jar's end is closer to the command: the engine takes no message whose
@@ -22,19 +22,19 @@ enum jar_message_kind {
 	JAR_TERMINAL, /* attached: the master of the command's pty; before JAR_STARTED */
 	JAR_STARTED,
 	JAR_WRITTEN,
-	JAR_DENIED, /* a system call was refused: for the first time, and so often when the command has ended */
-	JAR_TRIED,  /* of a command that is traced: something that may be refused was asked for, for the first time */
-	JAR_TRIED_AGAIN, /* and so often when the command has ended */
+	JAR_DENIED,      /* a system call was refused: sent the first time, and with the count at the command's end */
+	JAR_TRIED,       /* a traced command tried for the first time what may be refused */
+	JAR_TRIED_AGAIN, /* with the count at the command's end */
 	JAR_EXITED,
-	JAR_LEFT,  /* in place of JAR_EXITED: the command has ended, and what it started goes on */
-	JAR_EMPTY, /* of one that the engine goes on after: every process but the sender is dead and reaped */
+	JAR_LEFT,  /* in place of JAR_EXITED: the command has ended, and its other processes continue */
+	JAR_EMPTY, /* the engine outlives the sender: every other process of its tree is dead and reaped */
 	/* to the jar */
 	JAR_SIGNAL, /* for every process of the command's tree */
 	JAR_KILL,
 	/* from a session (engine/jar/) */
 	JAR_READY,       /* a command can be sent, or a minder asked for */
 	JAR_MINDER_GONE, /* the minder and all it started are dead and reaped */
-	/* from whoever carries out a task, on the socket that came with it (inside/task/) */
+	/* from the process that carries out a task, on the socket that came with it (inside/task/) */
 	JAR_PROCESS,   /* a process of the jar; its name and its arguments follow as text, each with its NUL */
 	JAR_TASK_DONE, /* attached: what was opened */
 	/* to a session */
@@ -44,13 +44,13 @@ enum jar_message_kind {
 	JAR_MESSAGE_KIND_COUNT,
 };
 
-/* Of a process, as the kernel has it. */
+/* The kernel's name of a process. */
 #define JAR_NAME_BYTES 16
 
-/* What is longer is not told. */
+/* Longer paths are not reported. */
 #define JAR_PATH_BYTES 1024
 
-/* What a command that is traced asks for. */
+/* The access that a traced command asks for. */
 enum jar_access {
 	JAR_READS,
 	JAR_WRITES,
@@ -61,7 +61,7 @@ enum jar_access {
 	JAR_ACCESS_COUNT
 };
 
-/* What the engine's meter looks at. */
+/* Views of the jar for the engine's meter. */
 enum jar_view {
 	JAR_VIEW_PROC,   /* the jar's /proc */
 	JAR_VIEW_ROOT,   /* the jar's root directory (O_PATH), for its private places */
@@ -73,9 +73,9 @@ enum jar_view {
 };
 
 struct jar_end {
-	uint64_t ended_ns; /* when it was seen */
+	uint64_t ended_ns; /* when the sender saw the end */
 	int32_t status;    /* the command's wait status */
-	uint32_t is_last;  /* nothing of its tree is left, and JAR_EMPTY tells it */
+	uint32_t is_last;  /* its tree is gone, and JAR_EMPTY reports this end */
 };
 
 struct jar_task {
@@ -90,14 +90,13 @@ struct jar_message {
 	uint32_t steps_done, entry_done; /* from the jar: how many of either list are carried out */
 	union {
 		struct {
-			int32_t step; /* which of the list; -1: something that no step stands for */
+			int32_t step; /* index in the list; -1: not a step */
 			uint32_t is_entry;
 			int32_t error; /* errors are positive errnos */
 		} step_failed;
 		struct {
 			int32_t error;
-			uint32_t
-				interpreter_missing; /* ENOENT: the file is there, what it names on its first line is not */
+			uint32_t interpreter_missing; /* ENOENT: the file exists, its interpreter does not */
 		} exec_failed;
 		struct {
 			uint64_t clock_ns; /* JAR_VIEW_CLOCK: what it showed before the command began */
@@ -111,10 +110,10 @@ struct jar_message {
 			struct rusage making; /* what making the jar cost, to be taken off the tree's usage */
 		} started;
 		struct {
-			uint64_t bytes; /* by all that was waited for */
+			uint64_t bytes; /* by all reaped processes */
 		} written;
 		struct {
-			uint64_t count;   /* so far; of number -1: of all that there was no room for */
+			uint64_t count;   /* so far; number -1: all that did not fit the table */
 			uint64_t last_ns; /* the last time */
 			int32_t number;
 			char process[JAR_NAME_BYTES]; /* the first that tried */
@@ -124,8 +123,7 @@ struct jar_message {
 			uint32_t number; /* of this attempt */
 			uint32_t access; /* enum jar_access */
 			char process[JAR_NAME_BYTES];
-			char path
-				[JAR_PATH_BYTES]; /* absolute, or ADDRESS:PORT; as it was read from memory that the command has */
+			char path[JAR_PATH_BYTES]; /* absolute, or ADDRESS:PORT; untrusted */
 		} tried;
 		struct {
 			uint64_t count;
@@ -158,18 +156,18 @@ struct jar_message {
 		struct {
 			uint64_t started_ns; /* since the host was started */
 			int32_t pid, parent; /* as seen inside */
-			uint32_t minder;     /* whose run it is of */
+			uint32_t minder;     /* its run's minder */
 			uint32_t state;      /* a letter, as in /proc/PID/stat */
 		} process;
 		struct {
-			int64_t modified_ns; /* of TASK_STAT; as is what follows */
+			int64_t modified_ns; /* TASK_STAT; also the next two */
 			uint64_t size;
 			uint32_t mode;
 			int32_t error; /* 0: it was done */
 		} task_done;
 		struct {
-			uint32_t has_file;    /* the command is the first that is attached */
-			uint32_t is_detached; /* what it starts goes on after its end */
+			uint32_t has_file;    /* the first attached descriptor has the command */
+			uint32_t is_detached; /* its other processes outlive it */
 		} run;
 		struct {
 			uint32_t number; /* not 0 */
@@ -178,7 +176,7 @@ struct jar_message {
 	};
 };
 
-/* With a message there is room for so much text, and so many descriptors. */
+/* The most text and descriptors that a message can have. */
 #define JAR_TEXT_MAX 4095
 #define JAR_ATTACHED_MAX DESCRIPTORS_MAX
 
@@ -189,20 +187,20 @@ struct jar_attached {
 	size_t text_len;
 };
 
-/* Two ends of a control socket. */
+/* Make the two ends of a control socket. */
 int control_socket_pair(int *engine_end, int *jar_end);
 
-/* All sending is without waiting: -EAGAIN if the other side has left too much unread. */
+/* Send without waiting. -EAGAIN: the other side has left too much unread. */
 int control_send(int control_fd, const struct jar_message *message, int fd);
 int control_send_all(int control_fd, const struct jar_message *message, const char *text, size_t text_len,
 		     const int *fds, size_t fd_count);
 
 /*
- * Receive one message; *@fd_out is a descriptor that came with it, or -1: also where there was none left for it. 1, 0 at the
- * end, -EAGAIN, -EPROTO for what is no message, another negative errno.
+ * Receive one message. *@fd_out is the descriptor that came with it, or -1: none, or this process has no
+ * free number. 1, 0 at the end, -EAGAIN, -EPROTO: not a message, or another negative errno.
  */
 int control_receive(int control_fd, struct jar_message *message, int *fd_out);
-/* With all that came with it; -EMFILE if descriptors are missing. */
+/* Receive one message with all that came with it. -EMFILE: descriptors are missing. */
 int control_receive_all(int control_fd, struct jar_message *message, struct jar_attached *attached);
 
 #endif

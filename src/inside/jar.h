@@ -2,11 +2,11 @@
 /*
  * inside/jar.h - what the engine gives the first process of a jar, beside the plan
  *
- * The jar's first process is made by jar_start_process(). It carries the plan's steps out, starts the command, reaps, and holds
- * one end of the control socket. On the namespace rung it is process 1 of a pid namespace, so its end is the end of
- * everything in the jar; elsewhere it is a subreaper and hunts its descendants down before it leaves. When the other end
- * of the control socket closes, because the engine closed it or died, it ends the jar by itself: nothing outlives the
- * engine.
+ * jar_start_process() makes the jar's first process. It carries the plan's steps out, starts the command,
+ * reaps, and holds one end of the control socket. On the namespace rung it is process 1 of a pid
+ * namespace, so the kernel ends every process of the jar with it. Elsewhere it is a subreaper and ends
+ * its descendants before it leaves. When the engine closes the other end of the control socket, or dies,
+ * the first process ends the jar by itself: no process outlives the engine.
  */
 #ifndef BELLJAR_INSIDE_JAR_H
 #define BELLJAR_INSIDE_JAR_H
@@ -18,10 +18,10 @@
 #include "inside/jar_plan.h"
 #include "base/reap/reap_time.h"
 
-/* So many descriptors beside the three streams can be given to a command. */
+/* The most descriptors that a command can get beside its three streams. */
 #define JAR_EXTRA_MAX 64
 
-/* Descriptors for the command, borrowed, and its time. With a pty only @stdin_fd etc. are -1, and the master comes with JAR_TERMINAL. */
+/* Descriptors for the command, borrowed, and its time. With a pty the three are -1; JAR_TERMINAL brings the master. */
 struct jar_streams {
 	int stdin_fd;
 	int stdout_fd;
@@ -30,11 +30,11 @@ struct jar_streams {
 	size_t extra_count;   /* at most JAR_EXTRA_MAX */
 	bool has_pty;
 	struct winsize window;
-	struct reap_time time; /* then its minder ends it, though the engine has not said so */
+	struct reap_time time; /* after it the minder ends the command by itself */
 };
 
 struct jar_inside;
-/* What the jar's first process does when everything stands. Never returns. */
+/* Run the jar's first process once all steps are done. Never returns. */
 typedef void jar_main_function(struct jar_inside *inside);
 
 /* Memory of this process that /proc shows as command line and environment; the jar's first process wipes its copy. */
@@ -62,13 +62,13 @@ struct jar_command {
 	char *const *candidates; /* as in struct jar_plan */
 	size_t candidate_count;
 	struct plan_step_list entry;
-	int fds[JAR_STREAM_FDS + JAR_EXTRA_MAX]; /* what it has as 0, 1, 2, ...; higher numbers than these */
+	int fds[JAR_STREAM_FDS + JAR_EXTRA_MAX]; /* become 0, 1, 2, ... in it; higher numbers than these */
 	size_t fd_count;
 	bool has_pty;
-	bool is_metered; /* of one that was sent: the engine looks at it */
+	bool is_metered; /* of one that was sent: the engine measures it */
 	struct winsize window;
 	struct reap_time time; /* as in struct jar_streams */
-	/* Of one that was sent: what the rest points at. */
+	/* Of one that was sent: the memory behind the other members. */
 	void *spec, *lists;
 	size_t spec_len, lists_len;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/jar_plan.h - what the trusted core is given: steps, rules, a filter, a command
+ * inside/jar_plan.h - the input of the trusted core: steps, rules, a filter, a command
  *
  * The planner (plan/) fills this in; the core carries it out and decides nothing. It knows neither policies nor hosts: all it
  * depends on is here, so that it can be read and checked by itself.
@@ -16,10 +16,10 @@
 #include "base/list.h"
 #include "base/text.h"
 
-/* What else is to be known of a kind of step. */
+/* Properties of a kind of step. */
 enum step_trait {
 	STEP_MAY_ENTER = 1 << 0,    /* a command may do it for itself; all else is done when the jar is made */
-	STEP_NEEDS_USERNS = 1 << 1, /* if it is refused, this host has no user namespaces that work */
+	STEP_NEEDS_USERNS = 1 << 1, /* a refusal means that user namespaces do not work on this host */
 	STEP_ANEW = 1 << 2,         /* done again for each call ... */
 	STEP_ANEW_PLACE = 1 << 3,   /* ... with what other steps put there ... */
 	STEP_ANEW_INSIDE = 1 << 4,  /* ... and this if it lies in such a place */
@@ -61,7 +61,7 @@ enum step_trait {
 	X(PRIVATE, build_private, "private", FILES, STEP_ANEW_PLACE, "private, empty %t", "mode=m") \
 	X(TMPFS, build_tmpfs, "tmpfs", FILES, STEP_ANEW_PLACE, "private, empty %t of at most %b", "mode=m size=b") \
 	X(HIDE, build_hide, "hide", FILES, STEP_ANEW_INSIDE, "hide %t", "") \
-	/* Nobody in the jar can rename, replace or remove that directory. */ \
+	/* No process in the jar can rename, replace or remove it. */ \
 	X(PIN, build_pin, "pin", FILES, 0, "keep the host's %t in its place", "") \
 	X(DEVPTS, build_devpts, "devpts", ISOLATE, STEP_NEEDS_USERNS | STEP_ANEW, "at most %l terminals of its own in /dev/pts", "limit=l") \
 	/* A masked /proc, as in Docker, forbids a new one. */ \
@@ -94,7 +94,7 @@ enum step_trait {
 	X(SECCOMP, build_seccomp, "seccomp", ISOLATE, STEP_MAY_ENTER, "seccomp filter", "") \
 	X(SCOPE, build_scope, "scope", ISOLATE, STEP_MAY_ENTER, "signals only to its own processes", "")
 
-/* What one kind of step needs besides; a kind that is not named needs nothing. `holds`: limits (enum guarantee), a bit each. */
+/* Extra fields of some kinds of step. `holds`: limits (enum guarantee), a bit each. */
 union step_detail {
 	struct { uint32_t holds, version; } cgroup;
 	struct { uint32_t holds; bool has_clock; } meter;
@@ -129,13 +129,13 @@ enum step_flag {
 	STEP_NO_EXEC = 1 << 6,
 	STEP_FOLLOW = 1 << 7,       /* links on the way to the source are followed: only root can put any there */
 	STEP_COUNT_WRITES = 1 << 8, /* STEP_METER: hold the file that counts this tree's written bytes */
-	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: who has no right to give capabilities up for good need not */
-	STEP_IF_POSSIBLE = 1 << 10, /* STEP_NETLINK: a refusal takes nothing from the walls */
-	STEP_MAY_BE_GONE = 1 << 11, /* the target lies in a layer, and a command before may have removed it there */
+	STEP_UNPRIVILEGED = 1 << 9, /* STEP_PRIVILEGES: ignore that the kernel refuses to drop the bounding set */
+	STEP_IF_POSSIBLE = 1 << 10, /* STEP_NETLINK: a refusal does not weaken the walls */
+	STEP_MAY_BE_GONE = 1 << 11, /* the target lies in a layer, where an earlier command may have removed it */
 	STEP_STANDS = 1 << 12,      /* the target is part of STEP_SKELETON */
 };
 
-/* What STEP_COPY copies is not longer. */
+/* The longest file that STEP_COPY copies. */
 #define JAR_COPY_BYTES_MAX (32 << 10)
 #define JAR_ASKING_MAX 3 /* levels of the ledger */
 
@@ -151,7 +151,7 @@ struct jar_part {
 #define JAR_SOCKETS_MAX 64
 #define JAR_SOCKET_OPTIONS_MAX 3
 
-/* One socket of STEP_SOCKETS, which nobody in the jar ever has. */
+/* One socket of STEP_SOCKETS; no process in the jar ever has it. */
 struct jar_socket {
 	int type, protocol;
 	int backlog;        /* 0: it does not listen */
@@ -221,18 +221,18 @@ struct jar_plan {
 	const char *birth_cgroup;     /* the version 2 cgroup that it is born in; STEP_CGROUP checks it; NULL: none */
 	struct plan_step_list steps;  /* by the jar's first process, in order */
 	struct plan_step_list entry;  /* by every command, between fork and exec */
-	struct plan_step_list minder; /* where there are any: by every minder, before it is told of a command */
+	struct plan_step_list minder; /* where there are any: by every minder, before it gets a command */
 	int landlock_abi;
 	uint64_t landlock_files, landlock_scopes; /* what the ruleset governs */
 	struct plan_rule_list landlock;
 	struct jar_filter filter;
-	bool filter_asks;                         /* it has a listener, and whoever watches over the command answers */
+	bool filter_asks;                         /* it has a listener, and the command's supervisor answers */
 	struct jar_filter asking[JAR_ASKING_MAX]; /* of a session's runs, by their level */
 	struct jar_zygote_plan zygote;            /* PLAN_CALLS */
 	struct string_list argv;
 	struct string_list env;
 	struct string_list candidates; /* files that may be the command, in the order in which they are tried */
-	const char *shell;             /* what runs a script without a first line that says what runs it */
+	const char *shell;             /* runs a script that has no #! line */
 	const char *workdir;           /* inside */
 	const char *run_directory;     /* on the host; NULL where the jar has mounts of its own */
 };

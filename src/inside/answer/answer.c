@@ -2,14 +2,14 @@
 /*
  * inside/answer/answer.c - carry out what a command's filter asks about: changes of mode, owner, times and attributes of files
  *
- * The command sleeps in its call meanwhile. Whoever keeps it takes the arguments from the registers that the kernel has
- * copied, reads what they point at once, opens the object itself, looks where that object lies, and changes it by that
- * descriptor. The call of the command is never gone on with: its memory, its links and its descriptors may be others by
- * then. So may its other threads change them while they are read here; what was read is what is checked and used.
+ * The command sleeps in its call meanwhile. This process takes the arguments from the registers that the kernel
+ * copied and reads what they point at once. It opens the object itself, checks where the object lies, and
+ * changes it by that descriptor. The kernel never continues the command's own call: its memory, links and
+ * descriptors may have changed by then. Other threads may change them during the read too; this process checks
+ * and uses what it has read.
  *
- * Everything is looked up with the rights of the command: as the same user, with all capabilities at rest. Its root and
- * its mounts are this process's own. What it names by way of itself (/proc/self/fd/3, /dev/fd/3) is looked up in its
- * descriptors, other links of that kind are not followed.
+ * This process looks names up as the same user, with no effective capabilities, and has the same root and mounts. It
+ * looks up /proc/self/fd/3 and /dev/fd/3 in the command's descriptors, and follows no other link of that kind.
  */
 #include "inside/answer/answer.h"
 
@@ -28,14 +28,14 @@
 #include "inside/answer/answer_trace.h"
 #include "base/sys/calls.h"
 
-/* So many questions are answered before the engine is listened to again. */
+/* Questions to answer before this process reads from the engine again. */
 #define ANSWERS_AT_ONCE 16
 #define MICROSECONDS 1000000
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
 
-/* Who asks. */
+/* The thread that made the call. */
 struct asker {
 	int proc_fd;   /* its directory in /proc */
 	int memory_fd; /* or a negative errno */

@@ -2,9 +2,9 @@
 /*
  * inside/answer/answer.h - answer what a command's filter asks about: carry it out, refuse it and count, or only note it
  *
- * Changes of mode, owner, times and attributes of files are carried out on the landlock rung, whose rules do not govern these calls.
- * What a traced command opens, executes and connects to is noted. Everything here is called by whoever watches over the command,
- * and by the child that becomes it: no allocation, no stdio, no locks.
+ * On the landlock rung, change mode, owner, times and attributes of files: Landlock's rules do not govern
+ * these calls. Note what a traced command opens, executes and connects to. The command's supervisor and
+ * the child that becomes the command call these functions: no allocation, no stdio, no locks.
  */
 #ifndef BELLJAR_INSIDE_ANSWER_ANSWER_H
 #define BELLJAR_INSIDE_ANSWER_ANSWER_H
@@ -26,30 +26,30 @@ struct answer_place {
 struct answer_places {
 	struct answer_place *items;
 	size_t count;
-	/* Of a command behind rules that do not hold for who answers: whether they allow this access to @path. NULL: they hold for both. */
+	/* Whether the command's rules allow @access to @path. NULL: this process is behind the same rules. */
 	bool (*is_allowed)(const void *owner, const char *path, enum jar_access access);
 	const void *owner;
 };
 
-/* Room for @max places, as long as this process lives. 0 or a negative errno. */
+/* Make room for @max places, for the life of this process. 0 or a negative errno. */
 int answer_open_places(struct answer_places *places, size_t max);
-/* Hold the object at @path, which must be that one unless @inode is 0; nothing if there is none. 0 or a negative errno. */
+/* Hold the object at @path, if there is one: @device and @inode, or any if @inode is 0. 0 or a negative errno. */
 int answer_add_place(struct answer_places *places, const char *path, dev_t device, ino_t inode);
 /* Whether the object lies in a place that the command may write. */
 bool answer_is_in_place(const struct answer_places *places, int fd, const struct stat *object);
 
 /* Whether a filter can have a listener here: 0 or a negative errno. */
 int answer_try_listener(void);
-/* Answer some of what the filter asks about, without waiting for more. *@listener_fd is closed when nobody can ask any more. */
+/* Answer some questions of the filter without waiting. Closes *@listener_fd once no process has the filter any more. */
 void answer_some(const struct answer_places *places, int *listener_fd);
 /*
- * Fill in JAR_DENIED or JAR_TRIED for what was not told yet, or, if @is_end, JAR_DENIED or JAR_TRIED_AGAIN for what has happened more
- * often since. False: there is nothing.
+ * Fill in JAR_DENIED or JAR_TRIED for what was not reported yet. With @is_end also JAR_DENIED or
+ * JAR_TRIED_AGAIN for what happened again since. False: there is nothing to report.
  */
 bool answer_next_refusal(struct jar_message *message, bool is_end);
-/* Whether there is an answer to a call other than that there is no such call. */
+/* Whether this process can answer the call with something other than ENOSYS. */
 bool answer_knows(int number);
-/* Whether a call is only noted, and goes on. */
+/* Whether this process only notes the call and lets the kernel continue it. */
 bool answer_traces(int number);
 
 #endif

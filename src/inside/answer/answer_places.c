@@ -135,7 +135,7 @@ static enum location locate(const struct answer_places *places, char *path, cons
 	return is_beneath(places, directory_fd) ? LIES_INSIDE : LIES_OUTSIDE;
 }
 
-/* A temporary file that never had a name, or has none any more, is nobody's but those who hold it. */
+/* Only its holders can reach a temporary file that never had a name, or has lost it. */
 static bool is_nameless(const char *path, size_t len, const struct stat *object)
 {
 	size_t suffix = sizeof(DELETED) - 1;

@@ -2,7 +2,7 @@
 /*
  * inside/answer/answer_refusals.c - which system calls were refused, how often, and to whom first
  *
- * A command can make as many as it likes: there is room for so many kinds, and all that one costs beyond its answer is a count.
+ * A command can cause any number of refusals. The table has KINDS_MAX kinds; a repeated one is counted.
  */
 #include "inside/answer/answer_refusals.h"
 
@@ -23,7 +23,7 @@ struct refusal {
 	char process[JAR_NAME_BYTES];
 };
 
-/* Of whoever watches over one command, and so of that command alone. */
+/* A supervisor serves one command, so these are of that command alone. */
 static struct refusal refusals[KINDS_MAX + 1] = {[KINDS_MAX] = {.number = -1}};
 static size_t refusal_count;
 

@@ -8,9 +8,9 @@
 #include "inside/answer/answer_listener.h"
 #include "inside/control.h"
 
-/* The call is refused; who asked still waits. */
+/* Note that the call is refused. Its caller still waits. */
 void answer_note_refusal(const struct answer_question *question);
-/* The name of a process; empty: it is not known. */
+/* Read the name of a process; empty: unknown. */
 void answer_read_name(pid_t pid, char name[JAR_NAME_BYTES]);
 
 #endif

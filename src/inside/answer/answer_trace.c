@@ -2,13 +2,13 @@
 /*
  * inside/answer/answer_trace.c - what a traced command opens, executes and connects to
  *
- * The kernel goes on with every call: nothing is decided here. What the call names is read from the command's memory, where
- * another thread may write something else meanwhile, so it is what was asked for, as far as anybody can say.
+ * The kernel continues every call; this file decides nothing. It reads names from the command's memory,
+ * where another thread may change them meanwhile: a report is a best guess.
  *
- * The kernel decides after this process has answered. Whether it will refuse is asked of it beforehand, with access(): who
- * watches over a command in a jar of mounts sees what the command sees. Where only the command is behind rules, the rules are
- * asked. What will be refused, or is not there, is told to the engine, whose process looks at the host: only there shows whether the
- * jar hides it. Most of what a program opens it opens again and again: what was found fine is remembered.
+ * The kernel decides after this process has answered. So this file predicts a refusal with access(): in a
+ * jar of mounts the supervisor sees what the command sees. Where only the command is behind Landlock, it
+ * checks the rules instead. A call that will fail is reported; a helper outside checks whether the host
+ * has the file. Programs open the same paths again and again, so this file remembers allowed ones.
  */
 #include "inside/answer/answer_trace.h"
 
@@ -28,12 +28,12 @@
 #include "inside/answer/answer_refusals.h"
 #include "base/sys/calls.h"
 
-/* A path and access that is fine is remembered by its hash, in one of a few places. */
+/* A cache of hashes of allowed paths and accesses; a hash may be in one of FINE_TRIES slots. */
 #define FINE_COUNT (1U << 15)
 #define FINE_TRIES 4
-/* So many attempts are told to the engine; the others are not. */
+/* Report at most this many attempts to the engine. */
 #define ATTEMPTS_MAX 512
-/* Noted and not told yet: more than are answered before what there is is told. */
+/* Noted and not reported yet. More than the calls that are answered between two reports. */
 #define UNTOLD_MAX 32
 #define PAGE_BYTES 4096U
 #define STATX_MOUNT 0x1000U
@@ -57,12 +57,12 @@ struct untold {
 	char path[JAR_PATH_BYTES];
 };
 
-/* Of whoever watches over one command, and so of that command alone. */
+/* A supervisor serves one command, so these are of that command alone. */
 static uint64_t fine[FINE_COUNT];
 static struct attempt attempts[ATTEMPTS_MAX];
 static size_t attempt_count;
 static struct untold untold[UNTOLD_MAX];
-static size_t untold_count, untold_next; /* those from `untold_next` on are not told */
+static size_t untold_count, untold_next; /* those from `untold_next` on are not reported */
 
 /* --- what the arguments point at ---------------------------------------------------------------------------- */
 
@@ -108,7 +108,7 @@ static ssize_t read_directory(pid_t pid, int directory, char out[JAR_PATH_BYTES]
 	return len < 0 ? -errno : len;
 }
 
-/* The path at @address, absolute. False: it cannot be told, or nobody needs to know. */
+/* Read the path at @address and make it absolute. False: it is unknown, or does not matter. */
 static bool read_path(pid_t pid, int directory, uint64_t address, char out[JAR_PATH_BYTES])
 {
 	char path[JAR_PATH_BYTES];

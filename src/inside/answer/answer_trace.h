@@ -7,7 +7,7 @@
 
 #include "inside/answer/answer.h"
 
-/* Note what a call asks for, and let it go on. False: it is none that is only noted. */
+/* Note a traced call and let it continue. False: calls of this kind are not traced. */
 bool answer_trace(const struct answer_places *places, int listener_fd, const struct answer_question *question);
 /* See answer_next_refusal(). */
 bool answer_next_attempt(struct jar_message *message, bool is_end);

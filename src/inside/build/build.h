@@ -10,7 +10,7 @@
 #include "inside/answer/answer.h"
 #include "inside/jar_plan.h"
 
-/* What the steps leave for one another. */
+/* State that the steps share. */
 struct jar_build {
 	const struct jar_plan *plan;
 	int root_fd;    /* the new root while it is built */
@@ -27,22 +27,22 @@ struct jar_build {
 	int run_directory_fd;        /* held as long as the jar's first process lives; -1: there is none */
 	struct answer_places places; /* held as long */
 	int listener_socket; /* of a child that becomes a command: to its minder, for its filter's listener; else -1 */
-	int listener_fd;     /* of the command's filter, if that asks and until nobody can ask any more; else -1 */
-	int written_fd;      /* what this process and all it has waited for have written; -1: nobody wants to know */
+	int listener_fd;     /* of the command's filter, if that asks, until no process has it; else -1 */
+	int written_fd;      /* counts what this process and all that it reaped wrote; -1: not measured */
 };
 
 typedef int jar_step_function(struct jar_build *build, const struct plan_step *step);
 #define STEP_DECLARATION(kind, function, ...) jar_step_function function;
 JAR_STEPS(STEP_DECLARATION)
-/* Is this the object that the planner saw? An inode of 0: any is. 0, -ESTALE, another negative errno. */
+/* Check that this is the object that the planner saw; inode 0: any. 0, -ESTALE, another negative errno. */
 int build_check_object(int fd, dev_t device, ino_t inode);
-/* STEP_BIND with the detached mount that is to stand there, which is closed. */
+/* Carry out STEP_BIND with the detached mount @mount_fd, and close that. */
 int build_attach_tree(struct jar_build *build, const struct plan_step *step, int mount_fd);
 /* Carry out one step: 0 or a negative errno. */
 int build_step(struct jar_build *build, const struct plan_step *step);
-/* When the host runs out of memory, this process and all it starts go before the engine does. */
+/* Make the kernel's out-of-memory killer choose this process and its children before the engine. */
 void build_set_oom_score(void);
-/* build_steps.c: the plan's rules as a ruleset, or a negative errno. */
+/* build_steps.c: make a ruleset of the plan's rules. The descriptor, or a negative errno. */
 int build_landlock_ruleset(const struct jar_build *build);
 
 /* Put @pid in the place of JAR_PID_PLACEHOLDER(@slot), and of its negative. Returns how many comparisons changed. */

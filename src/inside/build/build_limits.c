@@ -96,7 +96,7 @@ int build_meter(struct jar_build *build, const struct plan_step *step)
 		if (build->view_fds[JAR_VIEW_CLOCK] < 0)
 			return build->view_fds[JAR_VIEW_CLOCK];
 	}
-	/* Nobody but this process may read this, and only by a descriptor from before it ceases to be dumpable. */
+	/* Only this process may read this, by a descriptor that it opens before it stops being dumpable. */
 	if (step->flags & STEP_COUNT_WRITES) {
 		build->written_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
 		if (build->written_fd < 0)

@@ -107,7 +107,7 @@ static int attach(const struct jar_build *build, int made, const struct plan_ste
 	return unless_gone(step, place < 0 ? place : sys_move_mount(mount_fd, place, ""));
 }
 
-/* Give a detached mount a place where nobody can go, in the scratch space. */
+/* Move a detached mount to a place in the scratch space that no process can enter. */
 static int set_aside(struct jar_build *build, int mount_fd)
 {
 	char name[16];
@@ -287,7 +287,7 @@ static int open_parts(struct jar_build *build, const struct plan_step *step, int
 static int new_overlay(const struct plan_step *step, const int *fds)
 {
 	char lower[JAR_PARTS_MAX * 12] = "", upper[32], work[32];
-	/* User attributes take no privilege; trusted ones let directories be renamed, and nobody in the jar can forge them. */
+	/* User attributes need no privilege. Trusted ones allow renaming directories, and the jar cannot forge them. */
 	bool is_trusted = step->flags & STEP_ID_MAPPED;
 	const struct sys_option options[] = {
 		{"lowerdir", lower},

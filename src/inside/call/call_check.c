@@ -75,8 +75,8 @@ static int check_places(pid_t pid)
 }
 
 /*
- * Nothing in /proc shows Landlock. But a file remembers what the domain of whoever opened it leaves of it, and that one
- * device may not be asked anything (plan_calls.c): without a domain the answer would be that it is no terminal.
+ * Nothing in /proc shows Landlock. But an open file keeps the rights that its opener's domain allows. The
+ * domain forbids ioctl() on this device (plan_calls.c), while without a domain the kernel answers ENOTTY.
  */
 static int check_landlock(const struct jar_plan *plan, int probe_fd)
 {

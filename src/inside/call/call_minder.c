@@ -256,7 +256,7 @@ static int ask_for_fork(struct jar_inside *inside, const int *cgroup_fds, size_t
 	rc = control_socket_pair(&call.fd, &their_end);
 	if (rc == 0 && setsockopt(call.fd, SOL_SOCKET, SO_PASSCRED, &wanted, sizeof(wanted)) < 0)
 		rc = -errno;
-	/* The files in /proc/self belong to root for a process that is not dumpable. Nobody but the zygote could look. */
+	/* Root owns /proc/self of a process that is not dumpable. Only the zygote could look here meanwhile. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	if (rc == 0)
 		rc = send_fork_request(inside, their_end, cgroup_fds, cgroup_count);
@@ -380,7 +380,7 @@ static int begin_fork(struct jar_inside *inside, int32_t *failed_step)
 	}
 	if (rc == 0)
 		rc = send_begin(inside, workdir);
-	/* Somebody is waiting for the call, and nobody for this. */
+	/* The call comes first: its caller waits for it, and no process waits for this. */
 	if (rc == 0 && inside->command.is_metered)
 		init_hand_over_view(inside);
 	return rc;
@@ -400,7 +400,7 @@ static void note_end(struct jar_inside *inside)
 	ssize_t len = recv(call.fd, &word, sizeof(word), MSG_DONTWAIT);
 
 	call.is_reaped = true;
-	call.status = SIGKILL; /* the zygote has gone, and takes nobody with it: it will be killed now */
+	call.status = SIGKILL; /* the zygote is gone; this minder kills the fork now */
 	if (len != sizeof(word) || word.kind != ZYGOTE_ENDED)
 		return;
 	call.status = word.value;

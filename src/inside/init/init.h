@@ -24,66 +24,66 @@ struct jar_inside {
 	struct jar_times *times;
 	struct jar_build build;
 	struct jar_command command;
-	/* What the engine is told of it. */
+	/* Reported to the engine. */
 	uint32_t steps_done, entry_done;
 	uint64_t written_bytes;
-	struct jar_message start; /* JAR_STARTED, or why not */
+	struct jar_message start; /* JAR_STARTED, or why it failed */
 	struct jar_end end;
 	pid_t pid;                                      /* the command's */
-	void (*report_left)(struct jar_inside *inside); /* sessions: tell the engine that the tree is gone */
-	/* A process of the tree that is another's child, the fork of a zygote: see inside/call/. NULL: there is none. */
-	void (*await_outsider)(struct jar_inside *inside); /* it was killed: wait until that has happened */
+	void (*report_left)(struct jar_inside *inside); /* sessions: report that the tree is gone */
+	/* For a process of the tree that is the zygote's child: see inside/call/. NULL: there is none. */
+	void (*await_outsider)(struct jar_inside *inside); /* it was killed: wait for its end */
 	struct rusage outsider_usage;                      /* what it used, once it is gone */
 };
 
-/* init.c: give the engine what STEP_METER opened. */
+/* init.c: send what STEP_METER opened to the engine. */
 void init_hand_over_view(struct jar_inside *inside);
 
-/* init.c: give the engine what STEP_SOCKETS made, and keep nothing of it. */
+/* init.c: send the sockets of STEP_SOCKETS to the engine, and close them here. */
 void init_hand_over_sockets(struct jar_inside *inside);
 
 /* init_exec.c */
 /* Reset the signal mask and all handlers, for the command. */
 void init_unblock_signals(void);
-/* Be the first of the candidates that is there. Returns only on failure. */
+/* Execute the first candidate that exists. Returns only on failure. */
 int init_execute(const struct jar_command *command, const char *shell);
 /*
- * Be the command, in a child made for that. Before the last step *@start, whose time is set, becomes JAR_STARTED; on failure it
- * says why.
+ * Become the command, in a child made for that. Before the last step *@start, whose time is set, becomes
+ * JAR_STARTED. On failure it says why.
  */
 void init_become_command(struct jar_inside *inside, struct jar_message *start) __attribute__((noreturn));
 
 /* init_watch.c */
-/* Tell the engine, and how many steps are carried out. */
+/* Send @message to the engine, with the number of completed steps. */
 void init_report(struct jar_inside *inside, struct jar_message *message, int fd);
-/* Tell the engine the negative errno @rc, which no step of the plan stands for, and leave. */
+/* Report the negative errno @rc, which belongs to no step of the plan, and leave. */
 void init_fail(struct jar_inside *inside, int rc) __attribute__((noreturn));
 /* Carry out a list of steps; on failure *@done is the one that failed. */
 int init_carry(struct jar_inside *inside, const struct plan_step_list *steps, uint32_t *done, uint64_t *times);
-/* Start the command and watch over it until nothing of it is left. Never returns. */
+/* Start the command and supervise it until its tree is gone. Never returns. */
 void init_supervise(struct jar_inside *inside) __attribute__((noreturn));
-/* Tell what `start` says; if the command was not started, leave. */
+/* Report `start`; if the command did not start, leave. */
 void init_report_start(struct jar_inside *inside);
-/* Tell which system calls were refused: those that were not told yet, at the end also how often. */
+/* Report refused system calls that were not reported yet; at the end also how often. */
 void init_report_refusals(struct jar_inside *inside, bool is_end);
-/* Watch over the command, tell its end, and end what it left. */
+/* Supervise the command, report its end, and end what it left. */
 void init_watch_to_end(struct jar_inside *inside);
-/* The command has ended with the status in `end`. */
+/* Report that the command has ended, with the status in `end`. */
 void init_report_end(struct jar_inside *inside);
 /* Reap what has ended. True: the command is among it; its status is in `end`. */
 bool init_reap(struct jar_inside *inside);
-/* Do what the engine says. */
+/* Carry out the engine's next request. */
 void init_on_request(struct jar_inside *inside);
-/* End everything this process is in charge of. */
+/* End every process of this process's tree. */
 void init_end_tree(struct jar_inside *inside);
-/* End everything this process is in charge of, and leave. */
+/* End every process of this process's tree, and leave. */
 void init_leave(struct jar_inside *inside, int status) __attribute__((noreturn));
-/* ppoll(), as long as the command has time: when that is over, end everything and leave. */
+/* Call ppoll(). When the command's time is over, end its tree and leave. */
 int init_wait(struct jar_inside *inside, struct pollfd *waiting, size_t count, const sigset_t *signals);
-/* Wake from sleep when a child ends; the signals that may come then. */
+/* Make the end of a child interrupt ppoll(); @all_but_child is the mask to pass to it. */
 void init_catch_children(sigset_t *all_but_child);
 
-/* The life of the jar's first process. Never returns. */
+/* Run the jar's first process. Never returns. */
 void init_main(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,
 	       struct jar_times *times, int control_fd) __attribute__((noreturn));
 

@@ -2,7 +2,7 @@
 /*
  * inside/init/init_exec.c - what a child does until it is the command
  *
- * It makes system calls only. How far it came it leaves where whoever waits for it can see it.
+ * It makes system calls only. It leaves its progress where its supervisor can read it.
  */
 #include "inside/init/init.h"
 

@@ -212,7 +212,7 @@ static void begin_task(struct serving *serving, const struct task *task)
 		if (pid == 0)
 			become_task(serving->inside, task);
 	}
-	/* Who wants to see what fills the jar gets to see it, though it takes the others some milliseconds. */
+	/* Listing processes must work in a full jar, so do it here; this delays other tasks by milliseconds. */
 	if (pid < 0 && task->order.operation == TASK_PROCESSES) {
 		task_carry_out(task);
 		return;
@@ -274,7 +274,7 @@ void init_serve(struct jar_inside *inside, const struct session_kind *kind)
 	int rc = 0;
 
 	init_begin(inside);
-	/* That there can be one is seen when it is had. Each run has its own, and the kernel knows one at a time. */
+	/* The test listener proved that listeners work here. Close it: each run has its own. The kernel allows one. */
 	close_fd(&inside->build.listener_fd);
 	serving.inside = inside;
 	serving.kind = kind;

@@ -2,10 +2,10 @@
 /*
  * inside/init/init_minder.c - a first process or minder that waits for a command to be sent
  *
- * A minder has a child ready, the starter, that is in the run's cgroup, takes the command from the socket itself, and
- * becomes it: between the engine and the command nobody is woken and nothing is made. The minder sleeps meanwhile. That the starter
- * has become the command, or has left, shows in a socket that closes, by which the listener of its filter has come before; which
- * of the two, in a page that both have.
+ * A minder has a child ready, the starter. The starter is in the run's cgroup, receives the command from
+ * the socket and becomes it. So the kernel wakes one process only and creates none between request and
+ * command, while the minder sleeps. The starter's socket closes on exec or exit; a shared page says
+ * which. The seccomp listener arrives on that socket first.
  */
 #include "inside/init/init_session.h"
 
@@ -66,7 +66,7 @@ bool init_receive(enum jar_message_kind kind, struct jar_message *message)
 	}
 }
 
-/* The specification, from the message or from a file that came with it. */
+/* Parse the specification, in the message or in a file that came with it. */
 static int take_spec(const struct jar_message *message, size_t *fd_taken, struct jar_command *command)
 {
 	int rc;
@@ -82,7 +82,7 @@ static int take_spec(const struct jar_message *message, size_t *fd_taken, struct
 	return rc;
 }
 
-/* The descriptors go out of the way of the numbers that the command will have, and so does *@own_fd, unless that is NULL. */
+/* Move the descriptors, and *@own_fd unless NULL, above the numbers that the command will use. */
 int init_take_command(struct jar_inside *inside, const struct jar_message *message, int *own_fd)
 {
 	struct jar_command *command = &inside->command;

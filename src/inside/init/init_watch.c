@@ -2,8 +2,8 @@
 /*
  * inside/init/init_watch.c - one command from inside: start it, reap, and end its tree
  *
- * Whoever does this is the minder of that command: the jar's first process where it is the only one, a child of it where
- * a jar has many. A minder cannot be traced (not dumpable) and holds a control socket as its leash.
+ * The process that does this is the command's minder. In a jar with one command it is the jar's first process, else a
+ * child of that. No process can trace a minder (not dumpable). A minder ends when its control socket closes.
  */
 #include "inside/init/init.h"
 
@@ -20,7 +20,7 @@
 #include "base/sys/calls.h"
 
 #define FOR_EVER UINT64_MAX
-/* So many are reaped before the engine is listened to again. */
+/* Children to reap before this process reads from the engine again. */
 #define REAPED_AT_ONCE 64
 
 /*
@@ -50,8 +50,8 @@ void init_report(struct jar_inside *inside, struct jar_message *message, int fd)
 }
 
 /*
- * Alone in a pid namespace is whoever has no children there: every orphan becomes its child. Only a call's process comes
- * from outside. To signal all others the kernel would look at every process of the host.
+ * In a pid namespace every orphan becomes this process's child, so without children it is alone. Only a call's
+ * process comes from outside. This check avoids kill(-1), for which the kernel walks every process of the host.
  */
 static bool is_alone(const struct jar_inside *inside)
 {
@@ -86,7 +86,7 @@ void init_end_tree(struct jar_inside *inside)
 
 void init_leave(struct jar_inside *inside, int status)
 {
-	init_end_tree(inside); /* before anything is told: perhaps nobody listens */
+	init_end_tree(inside); /* before any report: the engine may not read */
 	init_report_refusals(inside, true);
 	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
 	if (inside->report_left)
@@ -177,7 +177,7 @@ static void on_child(int number)
 	(void)number; /* it only has to interrupt ppoll() */
 }
 
-/* What ended processes have written is in nobody's account but ours. */
+/* Report what ended processes wrote; only this process has that count. */
 static void report_written(struct jar_inside *inside)
 {
 	uint64_t outside = (uint64_t)inside->outsider_usage.ru_oublock * REAP_BLOCK_BYTES;

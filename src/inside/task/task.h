@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/task/task.h - what the client asks of a session that is no run: files, a connection, its processes
+ * inside/task/task.h - requests to a session other than runs: files, a connection, its processes
  *
- * The jar's first process carries a task out, or a child of it, behind the walls that hold for commands: what a path of the
- * jar means is decided by nobody outside. The answer goes to a socket that came with the task. What takes long is done in a
- * child, which ends when nobody holds the other end of that socket any more.
+ * The jar's first process or a child of it carries a task out, behind the same walls as commands. So the
+ * jar, not a process outside, decides what a path of the jar means. The answer goes to a socket that came
+ * with the task. A child does what takes long; it ends when the other end of that socket closes.
  *
  * As everything in inside/init/init.h: no allocation, no stdio, no locks.
  */
@@ -28,18 +28,18 @@ enum task_operation {
 	TASK_OPERATION_COUNT,
 };
 
-#define TASK_PARENTS (1U << 0)   /* directories above it are made; one that is to be made may be there */
+#define TASK_PARENTS (1U << 0)   /* make the directories above it; one to be made may exist */
 #define TASK_RECURSIVE (1U << 1) /* with all that is in it */
 #define TASK_FOLLOW (1U << 2)
 #define TASK_ALL_FLAGS (TASK_PARENTS | TASK_RECURSIVE | TASK_FOLLOW)
 
-/* A path is shorter than this; both of a rename are, together. */
+/* A path is shorter than this, or both paths of a rename together. */
 #define TASK_PATH_MAX JAR_TEXT_MAX
 
-/* Whose processes are the jar's runs. */
+/* The minders of the jar's runs. */
 struct task_minders {
 	const pid_t *pids;
-	const uint32_t *numbers; /* 0: it is no minder */
+	const uint32_t *numbers; /* 0: not a minder */
 	size_t count;
 };
 
@@ -50,15 +50,15 @@ struct task {
 	struct task_minders minders;
 };
 
-/* The task that came with @message; its strings are in @attached. -EPROTO: that is none. */
+/* Read the task that came with @message; its strings stay in @attached. -EPROTO: this is not a task. */
 int task_read(const struct jar_message *message, const struct jar_attached *attached, struct task *out);
-/* May it take longer than the jar's other runs can wait? */
+/* Whether it may take longer than the jar's other runs can wait. */
 bool task_is_long(const struct task *task);
-/* Is it about names of files or about the network, and so has to be done behind the walls? */
+/* Whether it must run behind the walls, because it uses names of files or the network. */
 bool task_needs_walls(const struct task *task);
-/* Carry it out, and answer. */
+/* Carry the task out, and answer. */
 void task_carry_out(const struct task *task);
-/* Answer that it cannot be done: the negative errno @rc. */
+/* Answer that the task failed with the negative errno @rc. */
 void task_refuse(const struct task *task, int rc);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * inside/task/task_files.c - open, look at, make, remove and rename files behind the jar's walls
  *
- * Links on the way to a file lead where they would lead a command, never out of the jar. The last component is not followed
- * where it is written, removed or renamed. Magic links of /proc are never followed, and nothing of /proc is opened: what it
- * shows of this process is not the jar's. A directory that names are made or removed in is opened first, and then only single
- * names are used in it, so that whoever swaps directories meanwhile wins nothing that he could not do himself.
+ * A task follows links on the way to a file as a command would, never out of the jar. It does not follow the last
+ * component to write, remove or rename. It never follows magic links of /proc and opens nothing in /proc: that would
+ * show this process, not the jar. To make or remove a name, a task opens the directory first and then uses single
+ * names in it. So a command that swaps directories meanwhile gains nothing that it could not do itself.
  */
 #include "inside/task/task_inside.h"
 
@@ -127,7 +127,7 @@ static const struct {
 	[TASK_LIST] = {O_RDONLY | O_DIRECTORY | O_NOFOLLOW, S_IFDIR},
 };
 
-/* Nothing blocks: a FIFO or a device that somebody put there is opened without waiting, and found out. */
+/* Never block: open a FIFO or a device without waiting, then refuse it by its type. */
 int task_open(const struct task *task, struct task_answer *answer)
 {
 	uint32_t operation = task->order.operation;

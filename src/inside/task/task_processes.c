@@ -2,8 +2,8 @@
 /*
  * inside/task/task_processes.c - the processes of a jar's runs, and a signal to one of them
  *
- * A process is of a run if its minder is above it. /proc may be the host's: what is not below a minder is nobody's business
- * here, and is neither told nor signalled.
+ * A process belongs to a run if the run's minder is its ancestor. /proc may be the host's, so a task never reports or
+ * signals a process that is not below a minder.
  */
 #include "inside/task/task_inside.h"
 
@@ -21,9 +21,9 @@
 #define STAT_BYTES 1024
 #define NAME_BYTES 64
 #define ARGUMENT_BYTES 512
-/* Of what stands in /proc/PID/stat after the name: state and parent come first, the start is the 20th. */
+/* In /proc/PID/stat after the name: state and parent come first, the start time is the 20th field. */
 #define START_FIELD 20
-/* It is the jar's first process that looks: in a jar that has no room for another process, somebody must be able to end one. */
+/* In a full jar the first process does this itself, so that the client can end a process. Bound the walk upwards. */
 #define ANCESTORS_MAX 1024
 #define NANOSECONDS 1000000000ULL
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/task/task_remove.c - remove a directory and all in it, however deep, while somebody changes it
+ * inside/task/task_remove.c - remove a directory and all in it, however deep, while other processes change it
  *
  * One directory is open at a time, so that the depth costs no descriptors. The way up is "..", taken only if it leads to the
- * directory that the way down came from: who moves a directory away meanwhile ends the removal, and nothing beside the tree
- * is touched. A name that is a link is removed and never followed.
+ * directory that the way down came from. If a process moves a directory away meanwhile, the removal stops and touches
+ * nothing outside the tree. It removes links and never follows them.
  */
 #include "inside/task/task_inside.h"
 
@@ -17,9 +17,9 @@
 
 #define DEPTH_MAX 16384
 #define LIST_BYTES 32768
-/* Somebody may make files as fast as they are removed: there is an end to it. */
+/* A command may make files as fast as this removes them, so stop here. */
 #define ENTRIES_MAX 10000000UL
-/* So many entries between two looks at who waits. */
+/* Entries between two checks whether the requester still waits. */
 #define LOOK_ENTRIES 256
 
 struct place {
