@@ -2,9 +2,9 @@
 /*
  * helper/ledger_group.c - a directory in place of many names in it
  *
- * A program that misses a directory asks for its files one after the other, and whoever reads the ledger wants to know of the directory.
- * It stands for them if a change for it alone would do, and if that would show no secret that nobody has asked for. One that may not
- * write to a file often tries to read it next: writing stands for both.
+ * A program that misses a directory asks for its files one by one. One entry for the directory replaces them if
+ * one change for it would do and shows no secret that the program did not ask for. A program that may not write
+ * a file often tries to read it next: one entry for writing covers both.
  */
 #include <stdio.h>
 #include <string.h>

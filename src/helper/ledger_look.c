@@ -184,7 +184,7 @@ static bool find_environment(const char *path, char out[PATH_MAX])
 	return false;
 }
 
-/* The change for @directory in place of the one for what is in it. False: nobody would be shown that by itself. */
+/* Propose a change for @directory instead of for a file in it. False: that would show too much, or does not help. */
 static bool widen(const struct looking *looking, const char *directory, enum plan_access access,
 		  struct plan_explanation *explanation)
 {
@@ -261,7 +261,7 @@ static bool judge_path(const struct looking *looking, const char *path, enum jar
 	return out->path;
 }
 
-/* The loopback is the jar's own: that nobody listens there is no refusal. What a gate is in front of, the gate sees. */
+/* The loopback is the jar's own: a missing listener is not a refusal. A gate reports its own refusals. */
 static bool judge_address(const struct looking *looking, const char *target, struct denial *out)
 {
 	AUTO(plan_explanation_done) struct plan_explanation explanation = {0};

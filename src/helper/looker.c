@@ -159,7 +159,7 @@ static void on_reaping(struct loop_timer *timer)
 {
 	struct looker *looker = timer->owner;
 
-	/* Whoever reaps orphans may have found it first. */
+	/* The reaper of orphans may have reaped it first. */
 	if (waitpid(looker->pid, NULL, WNOHANG | __WALL) == 0) {
 		loop_arm(looker->loop, timer, sys_monotonic_ns() + REAP_NS, on_reaping, looker);
 		return;
@@ -175,7 +175,7 @@ void helper_looker_free(struct looker *looker)
 	loop_remove(&looker->watch);
 	close_fd(&looker->socket_fd);
 	if (looker->pid > 0)
-		kill(looker->pid, SIGKILL); /* nobody else waits for it */
+		kill(looker->pid, SIGKILL); /* only this process waits for it */
 	looker->reaping.owner = looker;
 	if (looker->pid > 0)
 		on_reaping(&looker->reaping);

@@ -2,10 +2,10 @@
 /*
  * helper/meter.c - measure a jar from outside, where no cgroup does
  *
- * What ends between two looks: a process that was waited for is in the account of the one who waited. One that nobody
- * waited for (SIGCHLD ignored) leaves no trace, so what it had at the last look is added here. For CPU time the kernel
- * has a clock that follows every process from its birth (perf's task clock); where that is allowed, nothing is lost. For what
- * was written there is none: where one such process has been seen, file systems are looked at instead.
+ * Some processes end between two looks. A parent that waits inherits their use. If no parent waits (SIGCHLD
+ * ignored), they leave no trace, so the meter adds their use at the last look. For CPU time the kernel has a clock
+ * that follows every process from its start (perf's task clock); where that is allowed, nothing is lost. Written
+ * bytes have no such clock: once the meter has seen such a process, it reads the growth of file systems instead.
  */
 #include "helper/meter.h"
 
@@ -246,7 +246,7 @@ int helper_meter_join(struct meter *meter, const struct meter *jar, pid_t pid)
 
 /* --- looking ------------------------------------------------------------------------------------------------ */
 
-/* Whoever lives of those above @process, as it was when last seen. NULL: only the first process, which waits for all. */
+/* The nearest living ancestor of @process, as last seen. NULL: only the first process, which waits for all. */
 static struct meter_process *survivor_above(const struct meter *meter, const struct meter_process *process)
 {
 	for (int depth = 0; process && depth < METER_DEPTH_MAX; depth++) {
@@ -269,8 +269,8 @@ static uint64_t lost(const struct meter_tally *tally)
 }
 
 /*
- * What ended must show in those who waited for it; if it does not, nobody waited. One look is not enough to tell: the
- * parent may have been looked at before the child, and the end may have come in between.
+ * The use of an ended process must appear in its parent; if it does not, no parent waited. One look is not
+ * enough to know: the child may have ended after the look at its parent.
  */
 static void add_lost(struct meter *meter)
 {

@@ -73,7 +73,7 @@ static bool note(void *owner, pid_t pid)
 
 	if (helper_meter_find(meter, pid))
 		return true;
-	/* Whoever has too many children, dead ones among them, need not have each looked at to know it. */
+	/* Too many children, dead or alive, are too many: do not look at each. */
 	if (meter->process_count - meter->sorted_count > meter->most_threads ||
 	    meter->process_count == METER_PROCESSES_MAX || !make_room(meter)) {
 		meter->is_crowded = true;
@@ -317,8 +317,8 @@ static void walk(struct meter *meter)
 }
 
 /*
- * Everything below the first process: each that is found is looked at and walked too, once. One that ends hands its children to
- * somebody who may have been walked before; if they stay, the next look finds them there.
+ * Walk everything below the first process, each process once. When one ends, the kernel gives its children to a
+ * process that this walk may have passed; the next look finds them there.
  */
 static void follow(struct meter *meter)
 {

@@ -7,17 +7,16 @@
 
 #include "helper/meter.h"
 
-/* More than any policy's default allows; a look that finds more is given up. */
+/* More than any policy's default allows; a look that finds more stops. */
 #define METER_PROCESSES_MAX 16384
-/* So far up the tree a parent is looked for. */
+/* The most levels to go up the tree for a parent. */
 #define METER_DEPTH_MAX 64
 
-/* Something that a process uses up and that its parent inherits when it waits for it. */
+/* A resource whose use a parent inherits when it waits for the process. */
 struct meter_tally {
 	uint64_t older, before, now; /* at the last looks */
-	uint64_t
-		expected; /* what children had that were gone at the look before: it shows in `now`, unless nobody waited */
-	uint64_t pending; /* the same for children that are gone at this look; it may not show yet */
+	uint64_t expected;           /* use of children gone at the look before: part of `now` if the parent waited */
+	uint64_t pending;            /* the same for children gone at this look; may not be part of `now` yet */
 };
 
 struct meter_process {
@@ -27,7 +26,7 @@ struct meter_process {
 	bool is_gone;
 	bool is_stranger; /* no descendant of the first process: it has the number of one, or all were listed */
 	bool is_fork;     /* it has executed nothing since it was forked */
-	bool is_ours;     /* a copy of the engine, no part of any command: its memory is not the run's */
+	bool is_ours;     /* a copy of the engine, not part of a command: its memory is not the run's */
 	bool has_starter; /* it is a minder, and one of its children counts as its starter */
 	pid_t session;
 	uint64_t start_time;
@@ -42,23 +41,23 @@ struct meter_process {
 	struct meter_tally waited_faults;
 };
 
-/* One line of /proc/PID/stat. False: it is none, or tells of another process that got the number since. */
+/* Parse one line of /proc/PID/stat. False: it is invalid, or of another process that has the pid now. */
 bool helper_meter_parse_stat(struct meter_process *process, const char *line);
-/* Lines of list @which of /proc/sysvipc: the bytes that the kernel keeps for what they name. */
+/* Add up the bytes of all objects in the list @which of /proc/sysvipc. */
 uint64_t helper_meter_parse_list(unsigned which, const char *lines);
 /* The number of kilobytes after @key, in bytes; 0 if it is not there. */
 uint64_t helper_meter_parse_kilobytes(const char *content, const char *key);
 
 /*
- * Bring the table up to date: who is there, and what each has used. METER_BLIND if /proc cannot be read; METER_CROWDED
- * if there are too many, and the look is given up.
+ * Update the table of processes and the use of each. METER_BLIND: /proc cannot be read. METER_CROWDED: there
+ * are too many processes, and the look stopped.
  */
 enum meter_progress helper_meter_update(struct meter *meter);
-/* Find out which of the processes are ours; of the table as it is now. */
+/* Set is_ours of each process in the table. */
 void helper_meter_mark_ours(struct meter *meter);
-/* Forget those that are gone; to be called when their tallies were taken. */
+/* Remove processes that are gone, after the caller has taken their tallies. */
 void helper_meter_forget(struct meter *meter);
-/* What System V keeps for the jar. */
+/* The bytes of the jar's System V objects. */
 uint64_t helper_meter_list_bytes(const struct meter *meter);
 struct meter_process *helper_meter_find(const struct meter *meter, pid_t pid);
 
