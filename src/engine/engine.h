@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine.h - the door: what the CLI and the other doors see of Belljar
+ * engine/engine.h - the interface of the engine for the command line and other doors
  *
  * A request is a policy, a command and where its streams go. The engine surveys the host, makes the plan, runs it, and
- * writes the result. If the host turns out to give less than it seemed (user namespaces that exist but do not work), it
- * plans again for what is really there, as long as the policy accepts that; nothing has run by then.
+ * writes the result. If a feature of the host turns out not to work (user namespaces that exist but fail), the
+ * engine plans again without it, if the policy accepts that. No command has run by then.
  */
 #ifndef BELLJAR_ENGINE_ENGINE_H
 #define BELLJAR_ENGINE_ENGINE_H
@@ -17,7 +17,7 @@
 #include "policy/net_rules.h"
 #include "policy/policy.h"
 
-/* What becomes of the command's output. */
+/* The form of the command's output. */
 enum engine_mode {
 	ENGINE_PASS,   /* passed through */
 	ENGINE_JSON,   /* captured; one result object */
@@ -26,11 +26,11 @@ enum engine_mode {
 
 enum engine_stdin { ENGINE_STDIN_INHERIT, ENGINE_STDIN_NULL, ENGINE_STDIN_FILE };
 
-/* Who answers what no rule decides: engine_answer(). Called from within the loop. */
+/* Asks the user about connections that no rule decides; see engine_answer(). Called from within the loop. */
 struct engine_asker {
 	void *owner;
 	void (*question)(void *owner, const struct net_question *question);
-	void (*withdrawn)(void *owner, uint32_t id); /* nobody need answer any more */
+	void (*withdrawn)(void *owner, uint32_t id); /* no answer is needed any more */
 };
 
 struct engine_request {
@@ -46,7 +46,7 @@ struct engine_request {
 	enum engine_stdin stdin_choice;
 	int stdin_fd; /* ENGINE_STDIN_INHERIT: borrowed */
 	const char *stdin_path;
-	struct engine_asker asker; /* no functions: nobody, and it is refused */
+	struct engine_asker asker; /* no functions: Belljar refuses what no rule decides */
 	bool has_pty;
 	struct winsize window;
 	bool has_timing;
@@ -63,18 +63,18 @@ struct engine_request {
 
 struct engine_run;
 
-/* Begin. Whatever goes wrong is in the result, so this fails only with -ENOMEM. */
+/* Start a run. The result reports every error, so this fails only with -ENOMEM. */
 int engine_start(struct loop *loop, const struct engine_request *request, struct engine_run **out);
-bool engine_has_started(const struct engine_run *run); /* the command runs, or has: the plan is the one that held */
-bool engine_is_done(const struct engine_run *run);     /* the jar is gone and all that was to be written is written */
+bool engine_has_started(const struct engine_run *run); /* the command runs or has run: the plan is final */
+bool engine_is_done(const struct engine_run *run);     /* the jar is gone and all output is written */
 void engine_free(struct engine_run *run);
-/* Was it killed because it had more processes than it may, which nothing refused? */
+/* Whether the engine killed the run for too many processes, because no kernel limit refused them. */
 bool engine_is_over_pids(const struct engine_run *run);
 
 void engine_cancel(struct engine_run *run, int signal_number);
 void engine_signal(struct engine_run *run, int signal_number); /* to the whole tree; SIGSTOP and SIGCONT among them */
 void engine_answer(struct engine_run *run, uint32_t id, enum net_answer answer);
-/* Somebody is asked on the terminal: what the command would read and write there waits. */
+/* Make the command's input and output on the terminal wait, while Belljar asks the user there. */
 void engine_hold_terminal(struct engine_run *run, bool is_held);
 void engine_resize(struct engine_run *run, const struct winsize *window);
 
@@ -84,17 +84,17 @@ const struct error *engine_error(const struct engine_run *run);
 /* One line for people about an end that was not the command's own; may be empty. */
 void engine_explain(const struct engine_run *run, struct text *out);
 /*
- * What was refused to a command that failed, the most telling first: in words, and what would allow it, which may be empty. False:
- * there are no more.
+ * Describe a refusal to a command that failed, the most telling first, in @what, and what would allow it in
+ * @cure, which may be empty. False: there are no more.
  */
 bool engine_denied(const struct engine_run *run, size_t index, struct text *what, struct text *cure);
-/* Everything that was refused, as the members of a result. */
+/* Write every refusal, as the members of a result. */
 void engine_write_denied(const struct engine_run *run, struct text *out);
-/* What other programs run or obey and the command has changed, in words; false: there is no more. */
+/* Describe a file that the command changed and other programs run or read as settings. False: there are no more. */
 bool engine_risky(const struct engine_run *run, size_t index, struct text *words);
-/* Why that is not all; NULL: it is. */
+/* Why the list of such files is incomplete; NULL: it is complete. */
 const char *engine_unsearched(const struct engine_run *run);
-/* What is in a layer that is kept, in words; false: there are no more. One that was dropped has none. */
+/* Describe the changes in a kept layer. False: there are no more. Dropped layers have no words. */
 bool engine_workspace(const struct engine_run *run, size_t index, struct text *words);
 struct engine_note {
 	const char *why, *hint;
@@ -102,26 +102,26 @@ struct engine_note {
 	bool is_about_a_failure; /* also if the command failed */
 };
 
-/* Things the user should know, one after the other; false when there are no more. */
+/* Get one note for the user. False: there are no more. */
 bool engine_note(const struct engine_run *run, size_t index, struct engine_note *out);
 bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);
 const char *engine_rung(const struct engine_run *run);
 /* Where the command starts, in the jar; NULL: it never came to that. */
 const char *engine_workdir(const struct engine_run *run);
-/* What each stage and step took, in words. */
+/* Write the time of each stage and step, in words. */
 void engine_print_timing(const struct engine_run *run, struct text *out);
 
-/* The result object of a run that never came to a request: a usage error. */
+/* Write the result object for a usage error, before there is a request. */
 void engine_failure_result(const struct error *error, bool is_captured, struct text *out);
 /* The same as the only line of an event stream. */
 void engine_failure_event(const struct error *error, struct text *out);
 
 struct redactor;
-/* What the runs of such a policy must not say, for a door that has output which does not pass through the engine. NULL: nothing. */
+/* Make a redactor for a door whose output does not pass through the engine. NULL: nothing to redact. */
 int engine_make_redactor(const struct policy *policy, char *const *environment, struct redactor **out,
 			 struct error *error);
 
-/* The plan of @request, in words or as JSON; runs nothing. */
+/* Write the plan of @request, in words or as JSON; runs nothing. */
 int engine_plan(const struct engine_request *request, bool is_json, struct text *out, struct error *error);
 
 #endif

@@ -14,10 +14,10 @@ struct event_stream {
 	struct pieces pieces;
 };
 
-/* The members that say what the command was started as. */
+/* Write the members that describe how the command was started. */
 void engine_event_write_start(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
 
-/* The members of a question: what is asked, and by which rule it would be allowed. */
+/* Write the members of a question: its subject, and the rule that would allow it. */
 void engine_event_write_question(const struct net_question *question, struct json_writer *writer);
 
 /* Each appends whole lines to @out. @elapsed_us counts from the beginning of the run. */
@@ -25,13 +25,13 @@ void engine_event_start(struct event_stream *events, uint64_t elapsed_us, const 
 			const struct observation *seen, struct text *out);
 void engine_event_output(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, const void *bytes,
 			 size_t len, struct text *out);
-/* The stream has ended, or was cut by the cap (@is_cut: then half a character is dropped). */
+/* The stream has ended, or the cap cut it (@is_cut: drop an incomplete character). */
 void engine_event_output_end(struct event_stream *events, uint64_t elapsed_us, enum stream_index stream, bool is_cut,
 			     struct text *out);
-/* Somebody is asked, and a connection waits for the answer. */
+/* A connection waits until the user answers a question. */
 void engine_event_question(struct event_stream *events, uint64_t elapsed_us, const struct net_question *question,
 			   struct text *out);
-/* Something was refused for the first time. */
+/* Belljar refused something for the first time. */
 void engine_event_denied(struct event_stream *events, uint64_t elapsed_us, const struct plan *plan,
 			 const struct denial *denial, struct text *out);
 void engine_event_limit(struct event_stream *events, uint64_t elapsed_us, enum limit_name name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_guard.h - does what a jar hides still lie where it was hidden?
+ * engine/engine_guard.h - watch that the files a jar hides stay where the jar hides them
  */
 #ifndef BELLJAR_ENGINE_ENGINE_GUARD_H
 #define BELLJAR_ENGINE_ENGINE_GUARD_H
@@ -8,7 +8,7 @@
 #include "base/loop.h"
 #include "survey/survey.h"
 
-/* What something was mounted over, and the shown directory around it. */
+/* A path that a mount covers, and the shown directory around it. */
 struct guard_item {
 	const char *path; /* the host's; borrowed */
 	const char *name; /* below the root */
@@ -29,13 +29,13 @@ struct engine_guard {
 };
 
 /*
- * Watch over all that a jar with @policy on @host hides, and over Belljar's own files in it: lifted() is called from within the loop
- * when one is no longer where it was. @host and its paths must outlive the guard. Nothing to watch over is no error.
+ * Watch all that a jar with @policy on @host hides, and Belljar's own files in it. Calls lifted() from within
+ * the loop when one has moved. @host and its paths must outlive the guard. With nothing to watch this succeeds.
  */
 int engine_guard_open(struct engine_guard *guard, struct loop *loop, const struct host *host,
 		      const struct policy *policy, void (*lifted)(void *owner, const struct error *error), void *owner,
 		      struct error *error);
-/* True: one is not, as @error says. */
+/* Whether one has moved; then @error says which. */
 bool engine_guard_is_lifted(struct engine_guard *guard, struct error *error);
 void engine_guard_close(struct engine_guard *guard);
 

@@ -15,7 +15,7 @@
 #include "engine/result/result.h"
 #include "engine/run/run.h"
 
-/* A jar that stands already, for a job to run in. All borrowed; must outlive the job. */
+/* An existing jar for a job to run in. All borrowed; must outlive the job. */
 struct job_jar {
 	struct session *session; /* NULL: the job makes a jar of its own */
 	const struct plan *plan;
@@ -28,7 +28,7 @@ struct job_jar {
 	bool is_kept; /* other jobs may follow */
 };
 
-/* What came before there was a run. */
+/* Requests that came before there was a run. */
 struct job_held {
 	unsigned cancels;
 	int cancel_number, signal_number;
@@ -40,17 +40,16 @@ struct job {
 	struct loop *loop;
 	struct launch launch; /* its first part; engine_job_start() fills in its plan_request */
 	/*
-	 * Where the streams go, and who hears of them; descriptors are borrowed as long as the job lives. The owner that the
-	 * listener's functions get is the job. `plan`, `jar` and the listener's `owner` and `done` are left to engine_job_start().
+	 * The streams and their listener; descriptors are borrowed for the life of the job. The listener's functions
+	 * get the job as owner. engine_job_start() sets `plan`, `jar` and the listener's `owner` and `done`.
 	 */
 	struct run_request request;
 	const char *input_name; /* as in struct plan_request */
 	const struct host_path *input;
 	struct job_jar jar;
-	void (*choose)(
-		struct job *job); /* the host was looked at: fill in `jar`, or do not; NULL: nothing is to choose */
-	void (*over)(struct job *job); /* always called once, whatever went wrong, from within the loop */
-	void *owner;                   /* the door's own */
+	void (*choose)(struct job *job); /* may fill in `jar` after the survey; NULL: no choice */
+	void (*over)(struct job *job);   /* always called once, whatever went wrong, from within the loop */
+	void *owner;                     /* the door's own */
 	/* --- the job's own --- */
 	struct string_list argv;
 	struct host joined_host; /* a jar of another's: its facts, with the environment of this run; owns nothing */
@@ -67,14 +66,14 @@ struct job {
 /* Set the words of the command: "/bin/sh -c" before a string for the shell. */
 int engine_job_set_command(struct job *job, char *const *command, size_t count, bool is_shell_string,
 			   struct error *error);
-/* Begin; over() tells what goes wrong. Where launch.error is set already, that is all that comes of it. */
+/* Start the job; over() reports errors. If launch.error is set already, over() reports that alone. */
 void engine_job_start(struct job *job);
 void engine_job_done(struct job *job);
 
-/* One that was held has something to do now. */
+/* Start the time of a job that was held. */
 void engine_job_go(struct job *job);
 void engine_job_cancel(struct job *job, int signal_number);
-/* At once, without a grace. */
+/* Kill it at once, without a grace. */
 void engine_job_kill(struct job *job);
 void engine_job_signal(struct job *job, int signal_number);
 /* As run_answer(), run_hold_input(). */
@@ -85,7 +84,7 @@ void engine_job_resize(struct job *job, const struct winsize *window);
 /* NULL: it never came to a plan, to a run. */
 const struct plan *engine_job_plan(const struct job *job);
 const struct observation *engine_job_seen(const struct job *job);
-/* Everything about streams is left for the door to fill in, but for the capture. */
+/* Get the result. The door fills in everything about streams except the capture. */
 struct result_source engine_job_result(const struct job *job);
 
 #endif

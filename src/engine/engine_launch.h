@@ -2,9 +2,9 @@
 /*
  * engine/engine_launch.h - a launch takes a policy to something that runs: survey, plan, start, and plan again if need be
  *
- * Whatever is made from a policy has one: a run in a jar of its own, and a session or a prepared jar. Some facts about
- * the host would cost time to prove; a launch believes what it sees. A step that the kernel refuses corrects the fact, and
- * the launch plans again for what is really there, as long as the policy accepts that. Nothing has run by then.
+ * A run in its own jar, a session and a prepared jar each have a launch. Some facts about the host would take
+ * time to prove, so a launch assumes them. If the kernel then refuses a step, the launch corrects the fact and
+ * plans again, if the policy accepts that. No command has run by then.
  */
 #ifndef BELLJAR_ENGINE_ENGINE_LAUNCH_H
 #define BELLJAR_ENGINE_ENGINE_LAUNCH_H
@@ -16,10 +16,10 @@
 #include "plan/plan.h"
 #include "engine/limits/observation.h"
 
-/* Start what launch->plan says: 0, or a negative errno with launch->error set, and nothing running. */
+/* Start launch->plan: 0, or a negative errno with launch->error set and nothing running. */
 struct launch;
 typedef int launch_start_function(struct launch *launch, void *owner);
-/* The host was looked at; @rc below 0: launch->error says what is wrong. */
+/* Called after the survey of the host; @rc below 0: launch->error says why it failed. */
 typedef void launch_surveyed_function(void *owner, int rc);
 
 struct launch {
@@ -28,7 +28,7 @@ struct launch {
 	char *const *environment;
 	char *const *prefixes;         /* of the caller's own interpreter; NULL: not said */
 	const char *current_directory; /* NULL: there is none */
-	bool is_caller_elsewhere;      /* that directory is another process's: it is known by its name only */
+	bool is_caller_elsewhere;      /* another process's directory: only its name is known */
 	bool is_rung_limited;          /* treat what is above rung_max as absent */
 	enum rung rung_max;
 	unsigned jar_number; /* tells apart the jars that this process has at the same time */
@@ -43,26 +43,26 @@ struct launch {
 	struct engine_workspaces workspaces; /* of the layers in the plan */
 	struct plan plan;
 	struct engine_skeleton skeleton; /* of the jar's root */
-	struct vault vault;              /* of a jar whose requests are looked into */
+	struct vault vault;              /* of a jar whose requests the gate inspects */
 	bool has_plan;
 	struct error error;
-	unsigned corrections; /* how often a fact about the host turned out to be wrong */
+	unsigned corrections; /* how often a fact about the host was wrong */
 	uint64_t surveyed_ns, planned_ns;
 	struct engine_project project;    /* what the helper knows of the host */
 	struct engine_baseline *baseline; /* what the helper found; NULL: there is nothing to search, or it was taken */
-	bool was_empty;                   /* nothing was there that has to be searched, and no helper looked */
+	bool was_empty;                   /* there was nothing to search, and no helper looked */
 	struct engine_question question;
 	launch_surveyed_function *surveyed;
 	void *owner;
 };
 
-/* Look at the host, in this process: for a plan that is only looked at. 0 or a negative errno, with launch->error set. */
+/* Survey the host in this process, for a plan that is only printed. 0 or a negative errno, with launch->error set. */
 int engine_launch_survey(struct launch *launch);
-/* The same with a helper that finds what is protected. @surveyed is called at once or from within the loop. */
+/* The same with a helper that finds protected files. Calls @surveyed at once or from within the loop. */
 void engine_launch_survey_soon(struct launch *launch, launch_surveyed_function *surveyed, void *owner);
-/* Plan and start, with fewer facts each time that starting shows one to be wrong. */
+/* Plan and start; again, without the fact, each time that the start shows a fact to be wrong. */
 int engine_launch_start(struct launch *launch, launch_start_function *start, void *owner);
-/* It was started and failed. True if that corrects the facts: free what was started, then engine_launch_start() again. */
+/* After a failed start, correct the facts. True: free what was started, then call engine_launch_start() again. */
 bool engine_launch_is_corrected(struct launch *launch, const struct observation *seen);
 int engine_launch_compile(struct launch *launch);
 void engine_launch_done(struct launch *launch);

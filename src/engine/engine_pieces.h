@@ -7,7 +7,7 @@
 
 #include "engine/run/capture.h"
 
-/* A character at the end of what has arrived may not be complete; it waits for the rest. */
+/* Bytes of an incomplete character at the end of the input, kept until the rest arrives. */
 #define PIECES_CARRY_MAX 3
 #define PIECES_BYTES_MAX (64 << 10)
 
@@ -22,7 +22,7 @@ typedef void pieces_function(void *owner, enum stream_index stream, const char *
 /* 0 or -ENOMEM. */
 int engine_pieces_feed(struct pieces *pieces, enum stream_index stream, const void *bytes, size_t len,
 		       pieces_function *function, void *owner);
-/* Nothing more comes: half a character is dropped, or is a piece of its own. */
+/* End a stream: drop an incomplete character, or pass it on as a piece. */
 void engine_pieces_end(struct pieces *pieces, enum stream_index stream, bool is_dropped, pieces_function *function,
 		       void *owner);
 

@@ -11,7 +11,7 @@
 struct engine_input {
 	int direct_fd; /* for the command as it is; -1: relayed */
 	int relay_fd;  /* -1: direct */
-	int opened_fd; /* what we opened ourselves, to be closed; -1: nothing */
+	int opened_fd; /* opened here, and closed by engine_input_done(); -1: none */
 	bool is_terminal;
 	struct host_path found; /* of a file that the caller named: where it is, and the links on the way there */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_vault.h - have belljar-gate make what a jar needs whose requests are looked into
+ * engine/engine_vault.h - have belljar-gate make the certificates for a jar whose requests it inspects
  *
- * The key of the jar's certificate authority goes from one process of belljar-gate to the next in a file in memory, which the engine holds
- * and does not read. So do the values of secrets: the engine copies those of the caller's variables into the request,
- * as late as it can, and wipes its copy; files are read by belljar-gate.
+ * The key of the jar's certificate authority and the values of secrets go from one process of belljar-gate to the
+ * next in a memory file, which the engine holds and does not read. The engine copies secrets from the caller's
+ * variables into the request, as late as it can, and wipes its copy. belljar-gate reads secrets that are in files.
  */
 #ifndef BELLJAR_ENGINE_ENGINE_VAULT_H
 #define BELLJAR_ENGINE_ENGINE_VAULT_H

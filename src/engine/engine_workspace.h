@@ -2,8 +2,8 @@
 /*
  * engine/engine_workspace.h - the stores of a jar whose changes go to layers
  *
- * A launch has one store for each directory under a layer, locked as long as the jar may be there. What was not changed is
- * dropped; the rest stays for `belljar diff`, `apply` and `discard`.
+ * A launch has one store for each directory under a layer, locked while the jar may exist. The engine drops
+ * stores without changes; the others stay for `belljar diff`, `apply` and `discard`.
  */
 #ifndef BELLJAR_ENGINE_ENGINE_WORKSPACE_H
 #define BELLJAR_ENGINE_ENGINE_WORKSPACE_H
@@ -18,33 +18,33 @@ struct engine_workspaces {
 	bool has_home;
 	struct workspace *items; /* one for each of host.layers */
 	size_t count;
-	struct result_workspace_list seen; /* when somebody last looked */
+	struct result_workspace_list seen; /* at the last look */
 	bool is_over;                      /* nothing can have changed since then */
 	struct loop_timer tidying;
-	bool keeps_all; /* also those without changes stay: somebody goes on with them */
+	bool keeps_all; /* keep stores without changes too, because a later run uses them */
 };
 
 /*
- * Open or make the stores for host->layers, of the kinds that the planner will want, and tell the host facts where they are.
- * After a failed start it is called again, with other facts. @stores are the ids of those to go on with, in the order of the
- * layers; one that is not there any more is made anew.
+ * Open or make the stores for host->layers, of the kinds that the planner will want, and note their places in
+ * @host. The caller calls it again after a failed start, with other facts. @stores are the ids of stores to use
+ * again, in the order of the layers; a store that is gone is made anew.
  */
 int engine_workspaces_open(struct engine_workspaces *workspaces, struct host *host, const struct policy *policy,
 			   const struct string_list *stores, char *const *environment, struct error *error);
-/* The jar is being made: in a moment, when it keeps itself busy, remove what an earlier one left in the stores. */
+/* Remove what an earlier jar left in the stores, a moment later, while the new jar is busy. */
 void engine_workspaces_tidy_soon(struct engine_workspaces *workspaces, struct loop *loop);
-/* Host facts for a plan that is only printed: nothing is made. */
+/* Fill in host facts for a plan that is only printed; makes nothing. */
 int engine_workspaces_pretend(struct host *host, char *const *environment);
-/* Where workspaces are kept, as a host fact, so that no jar shows it. 0 or -ENOMEM. */
+/* Note the directory of workspaces in @host, so that no jar shows it. 0 or -ENOMEM. */
 int engine_workspaces_find(struct host *host, char *const *environment);
 /*
- * After a survey: make what is kept nowhere yet, if commands of this policy could make it, since nothing can be mounted on what
- * is not there. True: something was made, and has to be surveyed.
+ * After a survey, make directories of Belljar that do not exist yet and that commands of this policy could
+ * make: a mount can only cover what exists. True: something was made, so survey again.
  */
 bool engine_workspaces_guard(const struct host *host, const struct policy *policy, char *const *environment);
-/* What was changed so far, into `seen`. With @is_over those without changes lose their ids: nobody will find them. */
+/* Read the changes so far into `seen`. With @is_over stores without changes lose their ids: they will be removed. */
 void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over);
-/* Remove those without changes, and let go of the others. */
+/* Remove stores without changes, and unlock the others. */
 void engine_workspaces_close(struct engine_workspaces *workspaces);
 
 #endif

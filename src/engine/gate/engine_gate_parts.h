@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/gate/engine_gate_parts.h - what the files of the engine's side share
+ * engine/gate/engine_gate_parts.h - private to the files of the gate's engine side
  */
 #ifndef BELLJAR_ENGINE_GATE_ENGINE_GATE_PARTS_H
 #define BELLJAR_ENGINE_GATE_ENGINE_GATE_PARTS_H
@@ -17,7 +17,7 @@ struct gate {
 	size_t page_len;
 	int page_fd;
 	int fds[JAR_SOCKETS_MAX];
-	size_t fd_count, taken; /* those that are there, of those that came */
+	size_t fd_count, taken; /* sockets that exist, of those that came */
 	int host_fds[PUBLISH_MAX];
 	size_t host_fd_count;
 	struct network_seen published;
@@ -30,28 +30,28 @@ struct gate {
 	struct loop_watch control, process;
 	struct loop_timer timer;
 	struct gate_visit *visits;
-	int rules_fd;                /* by which more addresses are led to the gate; -1: they cannot be */
-	struct net_rule_list led;    /* which were */
+	int rules_fd;                /* to redirect more addresses to the gate; -1: not possible */
+	struct net_rule_list led;    /* the redirected ones */
 	struct gate_change *changes; /* the gate has not confirmed them */
 	uint32_t last_change;
-	struct gate_question *questions; /* nobody has answered them */
+	struct gate_question *questions; /* without an answer yet */
 	uint32_t last_question, last_run;
 	uint32_t run_numbers[GATE_RUNS_MAX]; /* as in the page, which the process could write to; 0: free */
 	struct loop_timer ask_timer;
-	bool has_died; /* nobody wanted it to */
+	bool has_died; /* its end was not intended */
 	void (*finished)(void *owner);
 	void *owner;
 };
 
-/* 0, -EAGAIN: the process reads nothing, or -EPIPE: it is gone. */
+/* Send a message. 0, -EAGAIN: the process does not read, or -EPIPE: it is gone. */
 int engine_gate_send(struct gate *gate, const struct gate_message *message);
 
-/* engine_gate_files.c: what the host's files say of names, into the page. */
+/* engine_gate_files.c: copy the host's files about names into the page. */
 void engine_gate_files_read(struct gate_page *page);
 
 /* engine_gate_changes.c */
 void engine_gate_changes_done(struct gate *gate, uint32_t number, int rc);
-/* Nobody will confirm any. */
+/* Fail all changes, because the gate will confirm none. */
 void engine_gate_changes_fail(struct gate *gate, int rc);
 
 /* engine_gate_questions.c */
@@ -60,7 +60,7 @@ void engine_gate_questions_withdraw(struct gate *gate, uint32_t number);
 void engine_gate_questions_enter(struct gate *gate, struct gate_visit *visit);
 /* It is still in the list. */
 void engine_gate_questions_leave(struct gate *gate, struct gate_visit *visit);
-/* Nobody waits for answers any more. */
+/* Drop all questions, because the gate waits for no answers any more. */
 void engine_gate_questions_end(struct gate *gate);
 
 #endif

@@ -11,10 +11,10 @@
 #include "engine/jar/jar_slot.h"
 
 enum slot_state {
-	SLOT_SPARE,  /* no run is in it, and one may come */
+	SLOT_SPARE,  /* free for a run */
 	SLOT_TAKEN,  /* a run is in it */
 	SLOT_DOOMED, /* the first process was asked to kill its minder */
-	SLOT_OVER,   /* the run has heard that it is over, or there will be none; the minder leaves */
+	SLOT_OVER,   /* the run knows that it is over, or no run will come; the minder leaves */
 	SLOT_GONE,   /* the minder and all it started are dead and reaped */
 	SLOT_STATE_COUNT,
 };
@@ -40,12 +40,12 @@ struct slot {
 	struct slot_occupant occupant; /* owner NULL: none, or it has left */
 	struct cgroup cgroup;          /* until there is a limiter */
 	struct limiter limiter;
-	uint64_t written_bytes; /* as the minder says */
+	uint64_t written_bytes; /* as the minder reports */
 	struct rusage usage;    /* what the run used, once it is over */
 	int status;             /* how the minder ended, if it was killed */
-	struct gate *gate;      /* of a call: it has a network of its own; else NULL */
+	struct gate *gate;      /* of a call, which has its own network; else NULL */
 	bool is_gate_ending;    /* the run is over when the gate is */
-	bool is_minder_gone;    /* that has been heard meanwhile */
+	bool is_minder_gone;    /* meanwhile the minder has ended too */
 };
 
 struct session_task;
@@ -60,7 +60,7 @@ struct session {
 	struct loop_timer overdue;
 	struct loop_timer spare;
 	struct limiter limiter;
-	unsigned over_looks; /* that found the jar over a limit, since a run was last ended for it */
+	unsigned over_looks; /* looks over a limit of the jar since the engine last ended a run for it */
 	struct observation seen;
 	struct jar_message failure; /* kind 0: none */
 	struct reaper reaper;
@@ -75,27 +75,27 @@ struct session {
 	unsigned asked_count; /* minders that were asked for and have not answered */
 	uint64_t first_written_bytes;
 	struct session_task *tasks; /* oldest first */
-	unsigned sent_tasks;        /* so many of them wait for an answer */
+	unsigned sent_tasks;        /* how many of them wait for an answer */
 };
 
 /* --- session.c ---------------------------------------------------------------------------------------------- */
 
-/* The record of a jar, with its limits and without processes. */
+/* Make the record of a jar, with its limits and without processes. */
 int jar_new(struct loop *loop, const struct session_request *request, struct session **out, struct error *error);
 /* Make its first process. @streams are for the command of PLAN_ONCE, or for a zygote; else NULL. On failure it must be freed. */
 int jar_start(struct session *jar, const struct jar_streams *streams, struct error *error);
 /* Read what has arrived from the jar's first process. */
 void jar_poll(struct session *jar);
-/* End the jar now; nobody is asked, and no run hears that this was wanted. */
+/* Kill the jar now. Its runs are not told that this was intended. */
 void jar_kill(struct session *jar);
-/* It was asked to end, or ends by itself, and takes too long. */
+/* Act on a jar that takes too long to end. */
 void jar_hurry(struct session *jar);
-/* The sum of what minders and the first process say was written. */
+/* Add up the written bytes that minders and the first process reported. */
 void jar_note_written(struct session *jar);
 
 /* --- jar_tasks.c ---------------------------------------------------------------------------------------- */
 
-/* Nobody will answer any more. */
+/* Fail all tasks: no answer will come any more. */
 void jar_refuse_tasks(struct session *jar);
 
 /* --- jar_slot.c ----------------------------------------------------------------------------------------- */
@@ -103,23 +103,23 @@ void jar_refuse_tasks(struct session *jar);
 bool jar_slot_has_run(const struct slot *slot);
 /* A limit of the slot's run was reached; as limiter_function. */
 void jar_slot_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
-/* A socket of the jar's for its gate; @gate is NULL where nobody wants it. */
+/* Pass a socket of the jar to its gate; with @gate NULL close it. */
 void jar_take_socket(struct session *jar, struct gate *gate, int fd);
-/* A new one with a minder of its own. */
+/* Make a slot with its own minder. */
 int jar_slot_open(struct session *jar, struct slot **out);
 struct slot *jar_slot_find(struct session *jar, uint32_t number);
-/* A message that came on the jar's own socket, for the only slot; @fd is the slot's from here on. */
+/* Take a message from the jar's own socket, for the only slot; the slot owns @fd from here on. */
 void jar_slot_hear(struct slot *slot, const struct jar_message *message, int fd);
 /* The minder and all it started are dead and reaped. */
 void jar_slot_minder_gone(struct slot *slot, const struct rusage *usage, int status);
-/* Free what nobody holds any more. */
+/* Free slots that are gone and without a run. */
 void jar_slot_sweep(struct session *jar);
 
 /* --- jar_spares.c --------------------------------------------------------------------------------------- */
 
-/* Have a minder ready for the next run, made off the path of the one that is on now. */
+/* Have a minder ready for the next run; make it later, so that it does not delay the current one. */
 void jar_slot_want_spare(struct session *jar, uint64_t delay_ns);
-/* Ask for its minder, now or when others have answered. */
+/* Ask for the slot's minder, now or when others have answered. */
 void jar_slot_ask(struct slot *slot);
 void jar_slot_answered(struct slot *slot);
 int jar_slot_open_cgroup(struct slot *slot);

@@ -14,8 +14,8 @@ struct jar {
 };
 
 /*
- * Make the jar of @plan. With @main NULL its first process starts the plan's command and leaves with it; else it goes on with
- * @main once everything stands, and @streams may be NULL. So may @times.
+ * Make the jar of @plan. With @main NULL its first process starts the plan's command and leaves with it. Else
+ * it calls @main after all steps, and @streams may be NULL. @times may be NULL.
  */
 int jar_start_process(const struct jar_plan *plan, jar_main_function *main, const struct jar_streams *streams,
 		      const struct jar_argv_memory *argv_memory, struct jar_times *times, struct jar *jar,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/limits/limiter_parts.h - what the files of the limiter share, and nobody else needs
+ * engine/limits/limiter_parts.h - private to the files of the limiter
  */
 #ifndef BELLJAR_ENGINE_LIMITS_LIMITER_PARTS_H
 #define BELLJAR_ENGINE_LIMITS_LIMITER_PARTS_H
@@ -15,56 +15,56 @@
 
 /* --- limiter.c ---------------------------------------------------------------------------------------------- */
 
-/* Is it held by looking? */
+/* Whether looks hold this limit, not a cgroup. */
 bool limiter_is_metered(const struct limiter *limiter, enum guarantee guarantee);
 void limiter_tell(struct limiter *limiter, enum limit_name name, uint64_t limit, uint64_t peak, const char *enforced_by,
 		  const char *evidence, enum cause cause);
 void limiter_tell_cpu(struct limiter *limiter, uint64_t used_ns, const char *enforced_by, const char *source,
 		      enum cause cause);
-/* When the limit on CPU time could be reached at the soonest. */
+/* The shortest time until the limit on CPU time can be reached. */
 uint64_t limiter_cpu_interval(const struct limiter *limiter, uint64_t used_ns);
-/* Do in @interval what is next, unless what was told has ended the watch. */
+/* Continue after @interval, unless a reported limit has ended the watch. */
 void limiter_go_on(struct limiter *limiter, uint64_t interval);
 
 /* --- limiter_cgroup.c --------------------------------------------------------------------------------------- */
 
-/* Hear from the kernel when it kills for want of memory. */
+/* Watch for the kernel's notice that it killed a process for memory. */
 void limiter_watch_cgroup(struct limiter *limiter);
-/* What the cgroup has counted, and tell what that shows. *@reading stays as it is where there is no cgroup. */
+/* Read the cgroup's counters, and report limits that they show. Without a cgroup *@reading stays as it is. */
 void limiter_read_cgroup(struct limiter *limiter, struct cgroup_reading *reading);
-/* Was a limit of the run's or its session's the reason for a kill? */
+/* Whether a limit of the run or its session was the reason for a kill. */
 bool limiter_is_over_memory(const struct limiter *limiter, const struct cgroup_reading *reading);
 bool limiter_has_cgroup_cpu(const struct limiter *limiter);
-/* Which of its files counts CPU time. */
+/* The cgroup's file that counts CPU time. */
 const char *limiter_cgroup_cpu_source(const struct limiter *limiter);
-/* Returns the time until it must be looked at again. */
+/* Check the cgroup's CPU time. Returns the time until the next check. */
 uint64_t limiter_check_cgroup_cpu(struct limiter *limiter);
 
 /* --- limiter_look.c ----------------------------------------------------------------------------------------- */
 
-/* Ask the looker. Returns the time until it must be asked for, or the next look. */
+/* Ask the looker. Returns the time until its answer is due, or until the next look. */
 uint64_t limiter_begin_look(struct limiter *limiter);
-/* It was asked and has not answered: does it wait for the run? */
+/* Check whether the run blocks the looker, which was asked and has not answered. */
 void limiter_check_looker(struct limiter *limiter);
 
 /* --- limiter_judge.c ---------------------------------------------------------------------------------------- */
 
-/* How many processes and threads there may be; a session's own are beside the limit. LIMIT_NONE: nobody looks. */
+/* The most processes and threads, with a session's own beside the limit. LIMIT_NONE: this is not measured. */
 uint64_t limiter_most_processes(const struct limiter *limiter);
-/* What a look showed. Returns the time until the next one. */
+/* Judge the result of a look. Returns the time until the next one. */
 uint64_t limiter_judge(struct limiter *limiter, const struct looker_answer *answer);
-/* A look came to nothing, because of what @why says. */
+/* Note a look that failed because of @why. */
 void limiter_note_unseen(struct limiter *limiter, const char *why);
-/* What is measured by looking is no longer held. */
+/* Report that measured limits are not held any more. */
 void limiter_tell_unseen(struct limiter *limiter, const char *why);
 void limiter_check_scratch(struct limiter *limiter, const struct meter_reading *reading);
 void limiter_tell_growth(struct limiter *limiter, uint64_t grown_bytes, uint64_t used, enum cause cause);
 
 /* --- limiter_account.c -------------------------------------------------------------------------------------- */
 
-/* Of @cpu_ns, what the command used and not the making of its jar. */
+/* The command's part of @cpu_ns, without the making of its jar. */
 uint64_t limiter_command_ns(const struct limiter *limiter, uint64_t cpu_ns);
-/* How often the kernel has killed for want of memory on this host, whoever it was. 0: it does not say. */
+/* How many processes the kernel has killed for memory on the whole host. 0: unknown. */
 uint64_t limiter_count_host_kills(void);
 
 #endif

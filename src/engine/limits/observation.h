@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/limits/observation.h - what was seen of one run, from started to surely gone: plain data for engine/result/
+ * engine/limits/observation.h - the record of one run, from started to surely gone: plain data for engine/result/
  */
 #ifndef BELLJAR_ENGINE_LIMITS_OBSERVATION_H
 #define BELLJAR_ENGINE_LIMITS_OBSERVATION_H
@@ -22,9 +22,9 @@ enum cause {
 	CAUSE_DISK,
 	CAUSE_OUTPUT,
 	CAUSE_NET,  /* bytes through the gate */
-	CAUSE_PIDS, /* more processes than may be, where no kernel refuses them */
+	CAUSE_PIDS, /* too many processes, where the kernel does not refuse them */
 	CAUSE_CANCELLED,
-	CAUSE_OUTPUT_LOST, /* nobody takes the output */
+	CAUSE_OUTPUT_LOST, /* the output could not be written */
 	CAUSE_UNHELD,      /* it turned out that a limit could not be held */
 	CAUSE_BREACH,      /* it turned out that a wall did not hold, whatever else ended the run */
 };
@@ -43,9 +43,9 @@ enum limit_name {
 	LIMIT_NAME_COUNT,
 };
 
-/* Did the kernel kill for want of memory where no limit of the run's was reached? */
+/* Whether the kernel killed a process for memory although the run reached no limit. */
 enum host_shortage {
-	SHORTAGE_NONE,  /* it did not, or nobody looked */
+	SHORTAGE_NONE,  /* it did not, or this is unknown */
 	SHORTAGE_SEEN,  /* somewhere on the host while the command ran; perhaps in the jar */
 	SHORTAGE_PROVEN /* in the jar */
 };
@@ -84,20 +84,20 @@ struct observation {
 	int failed_step;    /* index in the plan where a step failed; -1: none did */
 	bool failed_in_entry;
 	enum cause cause;
-	int cancel_signal; /* CAUSE_CANCELLED: which signal asked for it; 0: none did */
+	int cancel_signal; /* CAUSE_CANCELLED: the signal that asked for it; 0: none */
 	bool has_status;
 	int status; /* wait status of the main process */
 	uint64_t wall_us;
 	uint64_t user_us;
 	uint64_t system_us;
 	uint64_t peak_memory_bytes;
-	const char *memory_by;   /* who measured it */
-	uint64_t peak_processes; /* 0: nobody counted */
-	uint32_t metered;        /* 1 << enum guarantee: what the engine really looked at while the command ran */
+	const char *memory_by;   /* the source of the number */
+	uint64_t peak_processes; /* 0: not counted */
+	uint32_t metered;        /* 1 << enum guarantee: what the engine measured while the command ran */
 	enum host_shortage shortage;
 	uint64_t stream_bytes[STREAM_COUNT]; /* as the command wrote them */
 	bool is_truncated;
-	bool is_stream_cut[STREAM_COUNT]; /* something of this one was dropped */
+	bool is_stream_cut[STREAM_COUNT]; /* bytes of this one were dropped */
 	const char *overflowed;           /* what went over its cap first: "output", "stdout", "stderr"; or NULL */
 	struct limit_hit limits[LIMIT_NAME_COUNT];
 	struct network_seen network;

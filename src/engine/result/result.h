@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/result/result.h - from what was observed to what is told: outcome, exit status, explanation, JSON
+ * engine/result/result.h - turn an observation into outcome, exit status, explanation and JSON
  */
 #ifndef BELLJAR_ENGINE_RESULT_RESULT_H
 #define BELLJAR_ENGINE_RESULT_RESULT_H
@@ -26,21 +26,21 @@ enum outcome {
 	OUTCOME_COUNT,
 };
 
-/* What a layer holds; strings are borrowed. */
+/* The changes in a layer; strings are borrowed. */
 struct result_workspace {
-	const char *id;   /* NULL: there is nothing in it, and it is dropped */
+	const char *id;   /* NULL: it has no changes and is dropped */
 	const char *path; /* the directory under it */
 	uint64_t added, modified, deleted, bytes;
 	bool is_copy;  /* a copy of the directory instead of a layer */
-	bool is_rough; /* there was too much to compare, or nobody could look */
+	bool is_rough; /* too much to compare, or not readable */
 };
 
 LIST_TYPE(struct result_workspace, result_workspace_list);
 
 /* Everything a result is made of; all borrowed. */
 struct result_source {
-	const struct plan *plan;        /* NULL: it never came to a plan */
-	const struct observation *seen; /* NULL: it never came to a run; then @error says why */
+	const struct plan *plan;        /* NULL: there is no plan */
+	const struct observation *seen; /* NULL: there was no run; then @error says why */
 	const struct error *error;
 	const struct capture *capture; /* NULL: output was not captured, stdout and stderr are null */
 	bool is_captured;
@@ -51,11 +51,11 @@ struct result_source {
 
 enum outcome result_outcome(const struct result_source *source);
 const char *result_outcome_name(enum outcome outcome);
-/* What `belljar run` exits with. */
+/* The exit status of `belljar run`. */
 int result_exit_status(const struct result_source *source);
-/* What must be said of a run that may have ended because the host had no memory left; NULL: nothing. */
+/* A remark about a run that may have ended because the host ran out of memory; NULL: none. */
 const struct plan_remark *result_doubt(const struct observation *seen);
-/* The result that users get, a JSON object on one line, as a member @key (NULL: by itself). */
+/* Write the result for users, a JSON object on one line, as a member @key (NULL: by itself). */
 void result_write(const struct result_source *source, struct json_writer *writer, const char *key);
 
 /* Parts that events have too. */
@@ -73,7 +73,7 @@ void result_write_workspace(const struct result_workspace_list *list, struct jso
 const char *result_limit_name(enum limit_name name);
 void result_write_limit(enum limit_name name, const struct limit_hit *hit, struct json_writer *writer, const char *key);
 
-/* One line for people about an end that was not the command's own; empty where there is nothing to say. */
+/* Explain in one line an end that was not the command's own; else empty. */
 void result_explain(const struct result_source *source, struct text *out);
 
 #endif

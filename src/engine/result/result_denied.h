@@ -11,12 +11,12 @@
 
 /* As members "denied", the most telling first, and "denied_more", attempts that it has no room for. */
 void result_write_denied(const struct plan *plan, const struct observation *seen, struct json_writer *writer);
-/* One of them, as a member @key. */
+/* Write one of them, as a member @key. */
 void result_write_denial(const struct plan *plan, const struct denial *denial, struct json_writer *writer,
 			 const char *key);
 /*
- * One of the telling ones in words, the most telling first: what was refused, and *@cure what to do. *@what stays empty where
- * that has ended the run. False: there are no more. Names in it are harmless.
+ * Describe a refusal, the most telling first: @what was refused, and what would allow it in @cure. @what stays
+ * empty for the refusal that ended the run. False: there are no more. Names in it are safe to print.
  */
 bool result_tell_denial(const struct plan *plan, const struct observation *seen, size_t number, struct text *what,
 			struct text *cure);

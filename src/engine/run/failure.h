@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/run/failure.h - what to say of a command that could not be started
+ * engine/run/failure.h - error messages for a command that could not start
  */
 #ifndef BELLJAR_ENGINE_RUN_FAILURE_H
 #define BELLJAR_ENGINE_RUN_FAILURE_H
@@ -16,12 +16,12 @@ struct failure_place {
 
 /* All return what error_set() does. */
 int run_failure_of_zygote(struct error *error, int errno_value);
-/* The command could not be sent to a jar that was given; of a jar that could not be made @error says so already. */
+/* The command could not be sent to a given jar. If that jar could not be made, @error already says so. */
 int run_failure_of_sending(struct error *error, int errno_value, struct failure_place place);
 int run_failure_of_step(struct error *error, const struct jar_message *message, struct failure_place place);
 int run_failure_of_exec(struct error *error, const struct jar_message *message, const char *command);
 int run_failure_for_memory(struct error *error);
-/* The process in charge has gone without a word; @status is its wait status. */
+/* The jar's first process or minder died without a report; @status is its wait status. */
 int run_failure_of_jar(struct error *error, int status, struct failure_place place);
 
 #endif

@@ -14,7 +14,7 @@
 
 struct outlet;
 
-/* Called when bytes have left (so that more may be read), or when the outlet was lost. */
+/* Called when bytes were written, so that more may be read, or when the outlet was lost. */
 typedef void outlet_function(struct outlet *outlet);
 
 struct outlet {
@@ -27,21 +27,21 @@ struct outlet {
 	bool is_watching_reader; /* notice a reader that goes away even while there is nothing to write */
 	bool is_held;            /* write nothing for now */
 	struct text pending;
-	int lost_error; /* a positive errno: nobody takes the bytes any more */
+	int lost_error; /* a positive errno: the descriptor takes no more bytes */
 	outlet_function *function;
 	void *owner;
 };
 
-/* More pending than this, and whoever fills the outlet should wait. */
+/* If more is pending than this, the writer should wait. */
 #define OUTLET_HIGH_WATER (64 << 10)
 
 int run_outlet_open(struct outlet *outlet, struct loop *loop, int fd, bool is_watching_reader,
 		    outlet_function *function, void *owner);
 void run_outlet_done(struct outlet *outlet);
-/* Write now what can be written, keep the rest. */
+/* Write as much as possible now, and keep the rest. */
 void run_outlet_write(struct outlet *outlet, const void *bytes, size_t len);
 
-/* Keep all that comes until it is released. */
+/* Keep all bytes until the outlet is released. */
 void run_outlet_hold(struct outlet *outlet, bool is_held);
 
 static inline bool run_outlet_is_full(const struct outlet *outlet)

@@ -18,21 +18,21 @@ struct relay {
 	struct loop *loop;
 	struct loop_watch source;
 	struct loop_watch target;
-	struct loop_timer retry; /* of what no event tells: see relay.c */
+	struct loop_timer retry; /* for changes without an event: see relay.c */
 	uint64_t retry_ns;
 	int source_fd;        /* -1: nothing more to relay */
-	bool is_source_owned; /* a description of our own of the caller's pipe or terminal */
+	bool is_source_owned; /* opened again here, as a separate open file */
 	bool is_source_pipe;
 	bool is_source_socket;
-	int file_fd;             /* the caller's regular file, borrowed; -1: it is none */
+	int file_fd;             /* the caller's regular file, borrowed; -1: not a file */
 	int target_fd;           /* owned */
 	int peek_fd;             /* the other end of the target, to see what was not read; owned; -1: none */
-	bool is_target_terminal; /* the end of input is typed, not shown by closing */
+	bool is_target_terminal; /* the relay types the end of input instead of closing */
 	bool is_line_open;       /* the last byte carried did not end a line */
 	bool is_source_terminal;
 	bool has_ended;
 	bool is_held;
-	size_t duplicated; /* bytes that are in both pipes, or were taken since we last looked */
+	size_t duplicated; /* bytes in both pipes, or taken since the last look */
 	size_t begin, end;
 	char buffer[RELAY_BYTES];
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/run/run_parts.h - what the files of a run share, and nobody else needs: the run, its states and its events
+ * engine/run/run_parts.h - private to the files of a run: the run, its states and its events
  */
 #ifndef BELLJAR_ENGINE_RUN_RUN_PARTS_H
 #define BELLJAR_ENGINE_RUN_RUN_PARTS_H
@@ -19,7 +19,7 @@ enum run_event {
 	EVENT_STARTED,
 	EVENT_FAILED,   /* a step or exec failed: the command never ran */
 	EVENT_EXITED,   /* the main process ended */
-	EVENT_LEFT,     /* it ended, and what it has started goes on */
+	EVENT_LEFT,     /* it ended, and its other processes continue */
 	EVENT_SOFT_END, /* timeout or cancel: grace */
 	EVENT_HARD_END, /* another limit, a second cancel, lost output: no grace */
 	EVENT_GRACE_OVER,
@@ -38,7 +38,7 @@ struct run {
 	struct loop_timer grace;
 	struct loop_timer overdue;
 	struct loop_timer stall;
-	bool is_left; /* the command has ended, and what it has started goes on */
+	bool is_left; /* the command has ended, and its other processes continue */
 	/* A limit that ended it before it was known to have started. */
 	struct {
 		enum limit_name name;
@@ -51,30 +51,30 @@ struct run {
 	bool is_drained; /* and waits for the ledger */
 	struct relay *relay;
 	int relay_target_fd; /* the write end of the command's stdin, until the relay takes it over */
-	int relay_peek_fd;   /* its read end, which shows what the command did not read; likewise */
+	int relay_peek_fd;   /* its read end, to see what the command did not read; likewise */
 	uint64_t begun_ns;
 	struct observation seen;
 };
 
 /* --- run.c -------------------------------------------------------------------------------------------------- */
 
-/* Go through the table. An event that a state has no row for changes nothing. */
+/* Apply an event by the table. Without a row for it in this state it changes nothing. */
 void run_handle(struct run *run, enum run_event event);
-/* What the command has left behind is held to the limits of its run, and nobody is told any more which it was. */
+/* Kill the processes that the command left, at a limit of its run. That limit is not reported any more. */
 void run_kill_left(struct run *run);
-/* All output is there. What was refused may take a moment more, until the ledger has finished. */
+/* All output has arrived. The ledger may need a moment more for refusals. */
 void run_on_drained(void *owner);
 void run_on_ledger_finished(void *owner);
 
 /* --- run_limits.c ------------------------------------------------------------------------------------------- */
 
-/* What ended the run, unless something else has before. */
+/* Set the cause of the run's end, unless there is one already. */
 void run_set_cause(struct run *run, enum cause cause);
-/* Its time is over after the limit on it, and @allowance_ns. */
+/* Set the deadline: the time limit, and @allowance_ns. */
 void run_arm_deadline(struct run *run, uint64_t allowance_ns);
-/* The command has started after all. True: a limit had ended the run before that was known, and is told now. */
+/* After the start, report a limit that ended the run before the start was known. True: there was one. */
 bool run_tell_early(struct run *run);
-/* The command has ended, as @status says. */
+/* Note the command's end, with its wait @status. */
 void run_note_status(struct run *run, int status, uint64_t ended_ns);
 /* From the limiter and the gate: see limiter_function. From the streams: see struct streams_listener. */
 void run_on_limit(void *owner, enum limit_name name, const struct limit_hit *hit, enum cause cause);
@@ -82,7 +82,7 @@ void run_on_overflow(void *owner, const char *what, uint64_t limit_bytes, uint64
 
 /* --- run_news.c --------------------------------------------------------------------------------------------- */
 
-/* For words about what failed. */
+/* The run's place, for error messages. */
 struct failure_place run_failure_place(const struct run *run);
 /* From the gate and the ledger. */
 void run_on_denial(void *owner, const struct denial *denial);

@@ -2,8 +2,8 @@
 /*
  * engine/run/streams.h - what the command of one run writes: read, redact, count against the cap, hand on, drain at the end
  *
- * Two pipes, or one terminal. A listener that cannot take more stops the reading, and with it the command. When the jar
- * is gone, what the pipes hold is all that counts, although somebody may hold a copy of the other end.
+ * Two pipes, or one terminal. A listener that cannot take more stops the reading, and with it the command. Once
+ * the jar is gone, only what the pipes hold counts, although another process may hold a copy of the other end.
  */
 #ifndef BELLJAR_ENGINE_RUN_STREAMS_H
 #define BELLJAR_ENGINE_RUN_STREAMS_H
@@ -20,13 +20,13 @@ struct redact_stream;
 /* Any may be NULL. */
 struct streams_listener {
 	void *owner;
-	/* Bytes that may be seen by others. Return true to be asked to wait: see run_streams_resume(). */
+	/* Bytes after redaction and the cap. Return true to stop the reading until run_streams_resume(). */
 	bool (*output)(void *owner, enum stream_index stream, const void *bytes, size_t len);
-	/* More than the cap has arrived; told with every byte beyond it. @what: "output", or "stdout" or "stderr" alone. */
+	/* The output is over the cap; called for every read beyond it. @what: "output", "stdout" or "stderr". */
 	void (*overflow)(void *owner, const char *what, uint64_t limit_bytes, uint64_t delivered_bytes);
 	/*
-	 * Nothing more of this stream is handed over: the command has closed it or never had it, or the cap is reached. Once for
-	 * each stream of a command that was started.
+	 * The listener gets no more of this stream: the command closed it or never had it, or it reached the
+	 * cap. Called once for each stream of a command that started.
 	 */
 	void (*ended)(void *owner, enum stream_index stream);
 	/* After run_streams_drain(): nothing is left. */
@@ -37,12 +37,12 @@ struct stream {
 	struct streams *streams;
 	enum stream_index index;
 	struct loop_watch watch;
-	int fd;          /* -1: at its end */
-	bool is_waiting; /* the listener asked to wait */
-	bool is_ended;   /* the listener gets no more of it */
-	bool is_cut;     /* something of it was dropped */
-	int kept_fd;     /* of one that others write to after the end of the command; -1: it is not kept */
-	size_t left; /* draining: what was in the pipe when the jar was gone; others may hold its other end and write on */
+	int fd;                   /* -1: at its end */
+	bool is_waiting;          /* the listener asked to wait */
+	bool is_ended;            /* the listener gets no more of it */
+	bool is_cut;              /* bytes of it were dropped */
+	int kept_fd;              /* if other processes write to it after the command's end; else -1 */
+	size_t left;              /* draining: bytes in the pipe when the jar was gone; others may still write */
 	uint64_t bytes;           /* as the command wrote them */
 	uint64_t delivered_bytes; /* after redaction */
 	struct redact_stream *redact;
@@ -59,7 +59,7 @@ struct streams {
 	bool is_started;         /* run_streams_read() was called */
 	bool is_draining;
 	bool is_rest_taken;
-	bool is_lost; /* nobody takes the bytes any more */
+	bool is_lost; /* the reader takes no more bytes */
 	bool is_truncated;
 	uint64_t delivered_bytes; /* after redaction, both streams */
 	struct text clean;        /* redacted bytes of one read */
@@ -70,7 +70,7 @@ int run_streams_init(struct streams *streams, struct loop *loop, const struct pl
 		     const struct streams_listener *listener, struct error *error);
 void run_streams_done(struct streams *streams);
 
-/* A pipe that the command may open anew by its name in /proc. */
+/* Make a pipe that the command may open again by its name in /proc. */
 int run_streams_pipe(const struct plan *plan, int *reader, int *writer, struct error *error);
 /* Make the two pipes, or one for both. @writers is the command's side, owned by the caller; -1 where none was made. */
 int run_streams_make_pipes(struct streams *streams, bool is_merged, int writers[STREAM_COUNT], struct error *error);
@@ -82,19 +82,19 @@ void run_streams_read(struct streams *streams);
 /* The listener that asked to wait can take more. */
 void run_streams_resume(struct streams *streams, enum stream_index index);
 /*
- * The jar is gone: read what is there, then tell that the streams are drained. @is_rest_taken: the listener gets all of it
- * now, also where it asks to wait; that is no more than the pipes hold.
+ * The jar is gone: read what the pipes hold, then call drained(). @is_rest_taken: pass all of it to the
+ * listener now, even if it asks to wait.
  */
 void run_streams_drain(struct streams *streams, bool is_rest_taken);
-/* Nobody takes the bytes any more: they are still counted, and no longer handed on. */
+/* The reader takes no more bytes: count them, and do not pass them on. */
 void run_streams_lose(struct streams *streams);
 /*
- * Before run_streams_drain(): others go on writing after that. run_streams_discard(): from now on what they write is read and dropped,
- * so that they neither wait nor are ended by SIGPIPE; run_streams_done() ends it.
+ * Keep the pipes, before run_streams_drain(): other processes go on writing. run_streams_discard(): read and
+ * drop what they write, so that they neither block nor get SIGPIPE, until run_streams_done().
  */
 void run_streams_keep(struct streams *streams);
 void run_streams_discard(struct streams *streams);
-/* Give up what was not read. */
+/* Drop what was not read. */
 void run_streams_drop(struct streams *streams);
 
 #endif
