@@ -2,10 +2,10 @@
 /*
  * engine/engine.c - the door of the command line: one request, its output, its result
  *
- * The command runs as a job (engine_job.c). Here is what only the command line needs: output passed through, as events or as
- * one result, and what people ask about a run. The result is written by the same outlets as output is: a reader that is
- * slow or gone must not block the program while a jar is still to be ended. So the run is done only when the jar is gone
- * and everything is written, or nobody takes it.
+ * The command runs as a job (engine_job.c). This file has what only the command line needs: output passed
+ * through, as events or as one result, and answers about a run. The same outlets write output and result,
+ * because a slow or lost reader must not block the program before the jar has ended. The run is done when the
+ * jar is gone and everything is written or lost.
  */
 #include "engine/engine.h"
 
@@ -41,7 +41,7 @@ struct engine_run {
 	bool has_status;
 	struct event_stream events;
 	bool is_over;      /* the jar is gone; the result is being written */
-	bool is_cancelled; /* somebody wants an end: no waiting for readers who take nothing */
+	bool is_cancelled; /* the user cancelled: do not wait for readers that take nothing */
 	bool is_done;
 };
 
@@ -92,7 +92,7 @@ static void engine_on_status(struct outlet *outlet)
 static int engine_open_outlets(struct engine_run *engine, struct error *error)
 {
 	const struct engine_request *request = &engine->request;
-	/* Whoever reads a result or events is a program that waits for them; when it is gone, so is the point of the run. */
+	/* A program reads a result or events; without that reader the run is pointless. */
 	bool is_watching = request->mode != ENGINE_PASS;
 	int fds[STREAM_COUNT] = {request->stdout_fd, request->stderr_fd};
 	int rc;

@@ -74,12 +74,12 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		host->inotify_instances = host->inotify_watches = 0;
 		return true;
 	}
-	/* Somebody has removed it, or the file system that it is on is not for the jar to mount. */
+	/* It was removed, or the jar cannot mount its file system. */
 	if (step->kind == STEP_SKELETON && host->has_skeleton) {
 		host->has_skeleton = false;
 		return true;
 	}
-	/* Somebody is at work in /etc: look again, and mount what is there instead of copying it. */
+	/* /etc is changing: survey it again, and mount its files instead of copying them. */
 	if ((step->kind == STEP_COPY || (step->flags & STEP_FOLLOW && seen->error.errno_value == ESTALE)) &&
 	    !host->has_unsteady_etc) {
 		host->has_unsteady_etc = true;

@@ -25,7 +25,7 @@ static void limit_rung(const struct launch *launch, struct host *host)
 		host->landlock_abi = 0;
 }
 
-/* What a plan shows that is only looked at is what the first jar of its kind does. */
+/* `belljar plan` shows a plan without a skeleton, as for the first jar of its kind. */
 static bool may_use_skeleton(const struct launch *launch)
 {
 	const char *choice = survey_variable(launch->environment, "BELLJAR_CACHE");
@@ -161,8 +161,8 @@ int engine_launch_compile(struct launch *launch)
 
 	forget_plan(launch);
 	/*
-	 * Only now: whoever is handed a jar that stands has no use for it. And again where the host has turned out to give
-	 * less: a cgroup may have to hold what a namespace would have held.
+	 * Only now, because a run in an existing jar does not need it. And again after a correction: without
+	 * namespaces a cgroup may have to hold a limit.
 	 */
 	if (survey_cgroups(&launch->host, launch->policy) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");

@@ -45,7 +45,7 @@ static bool is_from_before_boot(const struct workspace *workspace)
 	return len && pread(workspace->lock_fd, then, sizeof(then), 0) > 0 && memcmp(now, then, len) != 0;
 }
 
-/* If that fails nobody is warned after a crash; that is no reason to run nothing. */
+/* Remember the boot. If that fails, Belljar cannot warn after a crash; the run continues all the same. */
 static void remember_boot(const struct workspace *workspace)
 {
 	char now[HOST_BOOT_ID_BYTES];
@@ -90,7 +90,7 @@ static int check_found(const struct workspace *found, struct host *host, const s
 {
 	const struct workspace_meta *meta = &found->meta;
 
-	/* Whoever made it has found out what the next start would find out too: this file system knows no id-mapped mounts. */
+	/* The run that made it found that this file system has no id-mapped mounts. */
 	if (host->uid == 0 && layer->may_lack_maps && meta->kind == WORKSPACE_OVERLAY && meta->has_user_xattrs)
 		host->has_id_mapped_mounts = false;
 
@@ -136,7 +136,7 @@ static int find_named(const struct workspace_home *home, const char *name, struc
 	rc = workspace_open(home, id, WORKSPACE_WRITE, out, error);
 	if (rc < 0)
 		return rc;
-	/* Whoever made the copy was killed before it was whole. */
+	/* The engine that made the copy was killed before it was complete. */
 	if (out->meta.kind == WORKSPACE_COPY && !out->meta.copied_ns) {
 		workspace_remove(home, out, NULL);
 		return 0;
@@ -206,7 +206,7 @@ static int open_one(struct engine_workspaces *workspaces, struct host *host, str
 {
 	int rc = store ? find_store(&workspaces->home, store, host, layer, out, error) : 0;
 
-	/* The policy named it by its id, which nobody has any more. */
+	/* The policy named it by its id, and no workspace has that any more. */
 	if (rc == 0 && store && name && workspace_id_is_valid(name))
 		name = NULL;
 	if (rc == 0 && name)

@@ -150,7 +150,7 @@ static void on_process(struct loop_watch *watch, uint32_t events);
 
 static int start(struct gate *gate)
 {
-	/* Whoever looks into requests is another program. */
+	/* Another program, belljar-gate, inspects requests. */
 	AUTO_CLOSE int program_fd = gate->plan->gate.has_vault ? fcntl(gate->plan->gate.program_fd, F_DUPFD_CLOEXEC, 0)
 							       : open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	AUTO_CLOSE int their_end = -1;
@@ -210,12 +210,12 @@ static void stop_waiting(struct gate *gate)
 
 static void kill_process(struct gate *gate);
 
-/* Whoever has used the network meanwhile waits in the sockets. */
+/* Start the process now. Connections made meanwhile wait in the sockets. */
 static int start_now(struct gate *gate)
 {
 	int rc = start(gate);
 
-	/* Only the process has them: when it is gone nobody listens. */
+	/* Only the process keeps the sockets: when it ends, they close. */
 	stop_waiting(gate);
 	if (rc < 0) {
 		gate->has_died = true;
@@ -595,7 +595,7 @@ void engine_gate_finish(struct gate *gate, void (*function)(void *owner), void *
 static void kill_process(struct gate *gate)
 {
 	if (gate->pid) {
-		kill(gate->pid, SIGKILL); /* nobody else waits for it */
+		kill(gate->pid, SIGKILL); /* only this function waits for it */
 		while (waitpid(gate->pid, NULL, __WALL) < 0 && errno == EINTR)
 			;
 	}

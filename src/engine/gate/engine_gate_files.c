@@ -12,10 +12,10 @@
 
 #define CONFIGURATION_SIZE (16 << 10)
 
-/* What cannot be read is empty. */
+/* Read a file; an unreadable one gives an empty text. */
 static void read_text(const char *path, char *text, size_t size)
 {
-	/* Whatever may stand there, the engine waits for nobody. */
+	/* Never block, whatever kind of file this is. */
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	ssize_t len = fd < 0 ? 0 : read(fd, text, size - 1);
 

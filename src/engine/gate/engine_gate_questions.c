@@ -16,7 +16,7 @@
 #include "engine/gate/engine_gate_parts.h"
 #include "base/sys/calls.h"
 
-/* So many wait at once, as in the process, and a run is asked so many in all. */
+/* The most questions that wait at once, as in the process, and the most for a run in all. */
 #define WAITING_MAX 16
 #define ASKED_MAX 256
 
@@ -85,7 +85,7 @@ static void arm(struct gate *gate)
 		loop_disarm(&gate->ask_timer);
 }
 
-/* Nobody need answer any more. */
+/* Withdraw a question: no answer is needed any more. */
 static void withdraw(struct gate *gate, struct gate_question *question)
 {
 	struct gate_visit *visit = question->visit;

@@ -27,7 +27,7 @@
 #define SECOND_CHANCE_NS 3000000000ULL
 /* A jar that cannot be made in this time never will be. The run of a one-shot jar has a deadline of its own. */
 #define MAKING_NS 30000000000ULL
-/* So many looks at the jar find it over a limit before one of its runs is ended that could not be looked at. */
+/* Looks over a limit of the jar before the engine ends a run that it could not measure. */
 #define OVER_LOOKS_MAX 4
 
 bool jar_is_ready(const struct session *jar)
@@ -75,8 +75,8 @@ static bool is_unseen(const struct slot *slot)
 }
 
 /*
- * Is a run being ended for a limit, or has one gone over its own and nobody has seen it yet? Then that comes first. Each is
- * looked at; one whose processes have the looker wait is not waited for long.
+ * Look at each run. True: a run is being ended for a limit, or may be over its own limit, and that comes first.
+ * A run that blocks the looker delays this for OVER_LOOKS_MAX looks only.
  */
 static bool look_at_runs(struct session *jar)
 {
@@ -120,9 +120,9 @@ static void end_largest(struct session *jar, enum limit_name name, const struct 
 }
 
 /*
- * The jar's cgroup says that the kernel has killed for want of memory, and whose memory it was it does not say; in version 2
- * it goes on saying so, and counts what was killed for a run's own limit too. The cgroup of the run that was hit knows, so
- * all are asked. Nobody else is ended.
+ * The jar's cgroup reports that the kernel killed a process for memory, but not of which run. In version 2 the
+ * count stays and includes kills for a run's own limit. The cgroup of that run knows, so check all. No other
+ * run ends.
  */
 static void ask_killed(struct session *jar)
 {

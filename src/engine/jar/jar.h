@@ -86,10 +86,10 @@ struct session_task_listener {
 	void (*done)(void *owner, const struct jar_message *message, int fd);
 };
 
-/* Have the jar do something behind its walls. 0 or a negative errno. */
+/* Have the jar carry out a task behind its walls. 0 or a negative errno. */
 int jar_begin_task(struct session *jar, const struct session_task_request *request,
 		   const struct session_task_listener *listener, struct session_task **out);
-/* Nobody wants the answer any more: what takes long is given up. */
+/* Drop a task whose answer is not needed any more; the jar stops a long one. */
 void jar_drop_task(struct session_task *task);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define ROUND_NS 2000000ULL
 #define ORPHANS_MAX 256
-/* After so many rounds those are left out that are dead and cannot be reaped. */
+/* After this many rounds leave out dead processes that cannot be reaped. */
 #define QUICK_ROUNDS 16
 
 /* --- the end of a first process ------------------------------------------------------------------------------ */

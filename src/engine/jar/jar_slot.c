@@ -108,7 +108,7 @@ static void lose_doomed_minder(struct slot *slot)
 	end_run(slot, SLOT_GONE);
 }
 
-/* Whoever could kill a minder may have killed the spare ones too, and a killed process is not gone at once: have new ones. */
+/* The killer of a minder may have killed the spare ones too, and they may still seem alive: replace them. */
 static void lose_minder_of_run(struct slot *slot)
 {
 	for (struct slot *other = slot->jar->slots; slot->number && !slot->jar->is_gone && other; other = other->next)
@@ -119,7 +119,7 @@ static void lose_minder_of_run(struct slot *slot)
 static void give_spare_up(struct slot *slot)
 {
 	if (slot->minder == MINDER_WANTED)
-		return; /* nobody could reach it */
+		return; /* there is no minder yet to send to */
 	send_kill(slot);
 	slot->state = SLOT_DOOMED;
 }
@@ -299,7 +299,7 @@ void jar_slot_minder_gone(struct slot *slot, const struct rusage *usage, int sta
 		jar_slot_answered(slot);
 		return;
 	}
-	/* Nobody waits for the gate of a jar that is gone. */
+	/* Do not wait for the gate of a jar that is gone. */
 	if (slot->is_gate_ending) {
 		slot->is_gate_ending = false;
 		slot_handle(slot, EVENT_EMPTY);

@@ -10,11 +10,11 @@
 #include "engine/jar/jar_send.h"
 #include "base/sys/calls.h"
 
-/* So many are asked for and not yet made at a time: what the jar has not read takes up room in its socket. */
+/* Open requests for minders at a time, because unread requests take room in the jar's socket. */
 #define ASKED_MAX 16
 /*
- * Calls come in bursts, and each needs a minder that nobody has used: so many are ready, made one at a time, so that calls
- * that are under way have the other processors. docs/design/11-calls has what other numbers cost.
+ * Calls come in bursts, and each needs a fresh minder. Keep this many ready, and make them one at a time, so
+ * that running calls have the other processors. docs/design/11-calls has the cost of other numbers.
  */
 #define CALLS_AHEAD 8
 

@@ -45,7 +45,7 @@ int jar_start_process(const struct jar_plan *plan, jar_main_function *main, cons
 	if (!main)
 		processor_stay(&processors);
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);
-	/* Without clone3 nobody is born in a cgroup: the step joins it. Any other refusal shows then whose it was. */
+	/* Without clone3 no process starts in a cgroup; STEP_CGROUP joins it. Another refusal shows in that step. */
 	if (pid < 0 && cgroup_fd >= 0)
 		pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, -1, &jar->pidfd);
 	processor_roam(&processors);

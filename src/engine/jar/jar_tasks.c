@@ -2,9 +2,9 @@
 /*
  * engine/jar/jar_tasks.c - have a session do something for a caller outside
  *
- * Each task has a socket of its own, whose other end goes to the jar's first process and from there to whoever carries the
- * task out. So answers come in any order, and the end of who should answer is seen. So many are sent at a time; the others
- * wait here.
+ * Each task has its own socket, whose other end goes to the jar's first process and from there to the process
+ * that carries the task out. So answers come in any order, and the engine notices if that process ends. At most
+ * SENT_MAX tasks are sent at a time; the others wait here.
  */
 #include "engine/jar/jar_parts.h"
 
@@ -96,7 +96,7 @@ static void task_on_reply(struct loop_watch *watch, uint32_t events)
 	}
 	if (rc > 0 || rc == -EAGAIN || rc == -EINTR)
 		return;
-	/* Whoever was to do it was killed. Or the engine has no descriptor left for what was opened. */
+	/* The task's process was killed, or the engine has no free descriptor for the opened file. */
 	fail_task(task, rc < 0 ? -rc : EIO);
 	send_tasks(jar);
 }

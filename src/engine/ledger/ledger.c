@@ -18,7 +18,7 @@
 #include "base/reap/reap_children.h"
 #include "base/sys/calls.h"
 
-/* A looker has so long to finish after the run, and so many times that if it only waits for a processor. */
+/* The helper's time to finish after the run; up to FINISH_TURNS times that if it only waits for a processor. */
 #define FINISH_NS 1000000000ULL
 #define FINISH_TURNS 8
 /* A killed process is gone at once, unless it waits for a file server that does not answer. */
@@ -38,7 +38,7 @@ void ledger_denials_done(struct denial_list *denials)
 
 /* --- the process -------------------------------------------------------------------------------------------- */
 
-/* One that cannot be killed now is left to whoever reaps orphans. */
+/* End the helper. The reaper of orphans reaps one that does not die at once. */
 static void end_process(struct ledger *ledger)
 {
 	struct pollfd gone = {.fd = ledger->pidfd, .events = POLLIN};
@@ -48,7 +48,7 @@ static void end_process(struct ledger *ledger)
 	close_fd(&ledger->socket_fd);
 	if (!ledger->pid)
 		return;
-	kill(ledger->pid, SIGKILL); /* nobody else waits for it */
+	kill(ledger->pid, SIGKILL); /* only this ledger waits for it */
 	if (ledger->pidfd < 0 || poll(&gone, 1, GONE_MS) > 0)
 		waitpid(ledger->pid, NULL, __WALL);
 	reap_family_remove(ledger->family, ledger->pid);

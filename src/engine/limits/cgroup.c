@@ -2,10 +2,10 @@
 /*
  * engine/limits/cgroup.c - the cgroups of one run: made before its jar, read while it runs, removed after it
  *
- * Version 1 has one directory in each controller's tree, version 2 one for all. The engine holds a lock on each of its
- * directories. If it is killed the kernel ends the jar and drops the lock, and the empty directory stays: whoever makes
- * the next one beside it removes every directory of ours that nobody has locked. That works for engines in other pid
- * namespaces too, where a process number in the name would say nothing.
+ * Version 1 has one directory in each controller's tree, version 2 one for all. The engine holds a lock on each
+ * of its directories. If the engine is killed, the jar ends and the kernel drops the lock, and the empty
+ * directory stays. The next engine that makes one beside it removes all unlocked directories of Belljar. That
+ * works across pid namespaces too, where a process number in the name would mean nothing.
  *
  * In a session each run has one of its own below the jar's, so that the jar's limits hold for the sum. Version 2 wants
  * processes in leaves only: there the jar's first process has one too.
@@ -101,7 +101,7 @@ static void read_cpu(const struct cgroup *cgroup, struct cgroup_reading *reading
 	}
 }
 
-/* Forks that were refused; 0 where nobody counts. */
+/* Count refused forks; 0 where the kernel does not count them. */
 static uint64_t refused_pids(const struct cgroup *cgroup)
 {
 	uint64_t value = 0;
@@ -281,8 +281,8 @@ static void sweep(int parent)
 }
 
 /*
- * Make @name in @parent, and lock it. Between the two whoever sweeps may take it for a left-over, have the lock for a
- * moment, and remove it: then it is made again. -EAGAIN: try once more.
+ * Make @name in @parent, and lock it. Between the two another engine may take it for a left-over, lock it and
+ * remove it. -EAGAIN: that happened; try again.
  */
 static int try_launch(int parent, const char *name)
 {
@@ -417,7 +417,7 @@ static int make_room(struct cgroup *cgroup, const struct plan_cgroup *plan)
 	rc = cgroup->engine_fd < 0 ? cgroup->engine_fd : sys_write_file(cgroup->engine_fd, "cgroup.procs", "0");
 	if (rc == 0)
 		move_helpers(cgroup->room_fd, cgroup->engine_fd);
-	/* Somebody else who came meanwhile makes this fail: nobody but us is moved. */
+	/* This fails if another process has entered meanwhile: the engine moves only itself and its helpers. */
 	return rc < 0 ? rc : hand_on(cgroup, '+');
 }
 
@@ -640,7 +640,7 @@ static void on_removal(struct loop_timer *timer)
 {
 	struct removal *removal = timer->owner;
 
-	/* What cannot be removed is removed by whoever makes the next one there. */
+	/* If this engine cannot remove it, the next engine that makes one there does. */
 	if (remove_all(&removal->cgroup) || ++removal->tries == REMOVE_TRIES)
 		free_removal(removal);
 	else

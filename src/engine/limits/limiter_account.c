@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/limits/limiter_account.c - what was used: while it goes on, and at the end
+ * engine/limits/limiter_account.c - the resources used so far, and at the end
  *
- * The cgroup counts best, then the meter, then what the kernel tells whoever waits for a process. Making the jar is no
- * part of what its command used.
+ * The cgroup counts best, then the meter, then the usage that the kernel reports to the waiting parent. The
+ * cost of making the jar does not count as the command's.
  */
 #include "engine/limits/limiter_parts.h"
 
@@ -81,7 +81,7 @@ uint64_t limiter_count_host_kills(void)
 	return line ? strtoull(strchr(line, ' '), NULL, 10) : 0;
 }
 
-/* Nothing is claimed from this: it says that somebody else's want of memory may be, or is, what ended the command. */
+/* Find whether memory ran out outside the run, which may have ended the command. This is only a remark. */
 static enum host_shortage find_shortage(const struct limiter *limiter, const struct cgroup_reading *reading)
 {
 	if (reading->killed_for_memory)
@@ -114,8 +114,8 @@ static void note_waited(const struct limiter *limiter, const struct rusage *usag
 }
 
 /*
- * What was waited for is in @seen already. Who counts the whole tree has seen the children too that nobody waited for;
- * the task clock knows only the sum, which is then divided as the known part is.
+ * @seen already has the reaped processes. The cgroup and the task clock also count children that no parent
+ * waited for. The task clock has only the sum, so split it in the same ratio as the known part.
  */
 static void note_cpu(const struct limiter *limiter, const struct cgroup_reading *reading, struct observation *seen)
 {

@@ -13,7 +13,7 @@
 
 #include "base/sys/calls.h"
 
-/* For so many of the shortest intervals a kill is waited for that was announced. */
+/* How many of the shortest intervals to wait for an announced kill. */
 #define RECHECKS 200
 /* The kernel charges pages in batches: a limit is reached when less than this is left below it. */
 #define MEMORY_SLACK (1ULL << 20)

@@ -22,7 +22,7 @@
 #define PIDS_SPEED 50000ULL
 #define COST_RATIO 20
 #define INTERVAL_COSTLY_NS 500000000ULL
-/* So many looks in a row must come to nothing before a run is ended for it. */
+/* Failed looks in a row before the limiter ends the run. */
 #define UNSEEN_LOOKS 3
 /* A process that cannot be looked at may be about to end. */
 #define HIDDEN_ROUNDS_MAX 3
@@ -192,7 +192,7 @@ uint64_t limiter_most_processes(const struct limiter *limiter)
 	return limiter->plan->limits.pids + (plan_has_minders(limiter->plan) ? PLAN_MINDERS_ROOM : 0);
 }
 
-/* @own: so many of them may be the jar's own. */
+/* Check the number of processes; @own of them may be the jar's own. */
 static uint64_t check_pids(struct limiter *limiter, uint64_t count, uint64_t own)
 {
 	uint64_t limit = limiter->plan->limits.pids + own;

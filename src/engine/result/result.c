@@ -282,7 +282,7 @@ void result_write_enforced(const struct plan *plan, const struct observation *se
 	json_close_object(writer);
 }
 
-/* Only the kernel's choice of a victim ends a command so, apart from a signal that it or somebody else sent. */
+/* Apart from a SIGKILL that a process sent, only the kernel's out-of-memory killer ends a command this way. */
 const struct plan_remark *result_doubt(const struct observation *seen)
 {
 	static const struct plan_remark proven = {

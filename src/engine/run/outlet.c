@@ -69,7 +69,7 @@ static void on_ready(struct loop_watch *watch, uint32_t events)
 	if (outlet->is_held && !(events & (EPOLLERR | EPOLLHUP)))
 		return;
 	if (events & (EPOLLERR | EPOLLHUP) && !(events & EPOLLOUT && outlet->pending.len)) {
-		/* Where nobody asked to know about readers, the next write will tell. */
+		/* Without is_watching_reader the next write finds the error. */
 		if (!outlet->is_watching_reader) {
 			loop_remove(&outlet->watch);
 			if (!outlet->pending.len)

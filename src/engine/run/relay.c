@@ -185,7 +185,7 @@ static bool settle(struct relay *relay)
 	return relay->duplicated == 0;
 }
 
-/* Nobody can write into the caller's pipe any more, and all of it is in ours. */
+/* Whether the caller's pipe has no writer left, and our pipe holds all of it. */
 static bool is_all_duplicated(const struct relay *relay)
 {
 	struct pollfd state = {.fd = relay->source_fd, .events = POLLIN};
@@ -333,7 +333,7 @@ void run_relay_done(struct relay *relay)
 		return;
 	if (relay->is_source_pipe && relay->peek_fd >= 0)
 		settle(relay);
-	/* What was read ahead goes back: whoever reads the file next finds it where the command left it. */
+	/* Put the position back before bytes read ahead: the file's next reader continues after the command. */
 	if (relay->file_fd >= 0 && relay->peek_fd >= 0 && ioctl(relay->peek_fd, FIONREAD, &unread) == 0) {
 		unread += (int)(relay->end - relay->begin);
 		if (unread > 0)

@@ -5,12 +5,12 @@
  *   STARTING ──started──► RUNNING ──deadline, cancel──► ENDING ──grace over──► KILLING ──gone──► DRAINING ──drained──► DONE
  *       └──────────────────── a limit, a second cancel, lost output: straight to KILLING ┘
  *
- * A detached run goes from RUNNING to DRAINING at the end of its main process, and is told as done. What that process has
- * started keeps the slot, and is held to the limits, until it is gone or the jar is.
+ * A detached run goes from RUNNING to DRAINING at the end of its main process, and its door hears done(). The
+ * other processes keep the slot, under the same limits, until they or the jar are gone.
  *
  * A run knows its jar only as a slot (engine/jar/jar_slot.h), whatever kind of jar that is: one of its own, one prepared
- * for it, a session. The slot says what happens to the command, and says "gone" when no process of the run is left. What
- * the pipes hold then is all that will ever come, so draining ends although somebody may hold a copy of the other end.
+ * for it, a session. The slot reports the command's events, and "gone" when no process of the run is left. Only
+ * what the pipes hold then counts, so draining ends although another process may hold a copy of the other end.
  *
  * Events come from run_news.c, which hears from the slot, from run_limits.c, which knows what limits were reached, and from
  * doors. run_start.c makes a run and frees it.
@@ -213,7 +213,7 @@ static void start_draining(struct run *run)
 	run_streams_drain(&run->streams, run->request.is_rest_taken && run->seen.cause == CAUSE_NONE);
 }
 
-/* The run is over for whoever asked for it. What others write from now on is read and dropped. */
+/* Finish the run for its door. From now on read and drop what the remaining processes write. */
 static void leave_others(struct run *run)
 {
 	run->is_left = true;

@@ -2,8 +2,8 @@
 /*
  * engine/run/streams.c - what the command of one run writes: read, redact, count against the cap, hand on, drain at the end
  *
- * The order is fixed: redaction first, since a secret cut by the cap would no longer be known; then the cap, over both
- * streams in the order in which bytes arrive, or over each; then whoever listens.
+ * The order is fixed. Redaction comes first, because it could not recognise a secret that the cap has cut. Then
+ * comes the cap, over both streams in the order of arrival, or over each. Then comes the listener.
  */
 #include "engine/run/streams.h"
 
@@ -68,7 +68,7 @@ static void deliver(struct stream *stream, const char *bytes, size_t len)
 	if (len <= room)
 		return;
 	streams->is_truncated = stream->is_cut = true;
-	/* Whoever reads must not wait for what will never come. */
+	/* End the stream, so that its reader does not wait for more. */
 	for (size_t i = 0; i < STREAM_COUNT; i++)
 		if (&streams->items[i] == stream || len > total_room)
 			end_stream(&streams->items[i]);
@@ -128,7 +128,7 @@ static bool read_stream(struct stream *stream)
 	}
 	if (count < 0 && errno == EINTR)
 		return true;
-	/* When the jar is gone nothing more can come, even if somebody holds the other end. A terminal ends with EIO. */
+	/* The jar is gone, so nothing more counts, even if another process has the pipe. A terminal ends with EIO. */
 	if (count == 0 || errno != EAGAIN || is_draining)
 		close_stream(stream);
 	return false;
@@ -182,7 +182,7 @@ void run_streams_drain(struct streams *streams, bool is_rest_taken)
 	for (size_t i = 0; i < STREAM_COUNT; i++) {
 		int left = 0;
 
-		/* Nobody but the jar has the other end of its own terminal; a pipe's could have been handed on. */
+		/* Only the jar has the other end of its terminal; a process outside may have a pipe's. */
 		if (streams->pty_fd >= 0 || ioctl(streams->items[i].fd, FIONREAD, &left) < 0)
 			streams->items[i].left = SIZE_MAX;
 		else

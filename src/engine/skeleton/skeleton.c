@@ -4,15 +4,15 @@
  *
  * A skeleton is a directory with all that a jar's root holds before anything is mounted on it. It is named by the SHA-256 of the
  * steps that make it, with what identifies every file that is copied: device, inode, time of change, size. So a change of
- * any of them asks for another name, and nothing is ever compared or brought up to date. It is made under another name and
- * renamed when it is whole; nobody changes it then. Whoever uses it holds a lock; who wants to remove it needs that lock,
- * and renames first. None is used after the host was started again: a crash may have lost what is in its files.
+ * any of them gives another name, and no skeleton is ever compared or updated. An engine makes it under another
+ * name, renames it when complete, and never changes it then. A user holds a shared lock. An engine that removes one
+ * needs the lock, and renames first. No engine uses one from before a reboot: a crash may have lost its content.
  *
  * The first start that asks for a name leaves only an empty file there, and the second one makes the skeleton: a work directory
  * with another path each time would be asked for once. A file that is not empty says that this skeleton could not be mounted.
  *
- * The directory of them all is the caller's alone, and no jar on any rung reaches it (plan/plan_view_protect.c, plan_view_own.c).
- * Whatever goes wrong here, the jar makes its root itself.
+ * Only the caller can use the directory of them all; no jar on any rung reaches it (plan/plan_view_protect.c,
+ * plan_view_own.c). If anything fails here, the jar makes its root itself.
  */
 #include "engine/skeleton/skeleton.h"
 
@@ -38,7 +38,7 @@
 /* It changes when the same steps make something else. */
 #define FORMAT 2
 #define ENTRY_BYTES 16384
-/* So many names are kept, those that were used last, and none that nobody has used for so long. */
+/* Keep the names that were used last: this many, each for this long after its last use. */
 #define KEPT_MAX 32
 #define KEPT_SECONDS (7L * 24 * 3600)
 /* The time of use is not noted more often. */
@@ -148,7 +148,7 @@ static void name_unfinished(char name[UNFINISHED_SIZE])
 {
 	uint64_t number = 0;
 
-	/* If it is not random somebody may have it, and making it fails. */
+	/* If it is not random it may exist already; then making it fails. */
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) < 0)
 		number = (uint64_t)getpid();
 	snprintf(name, UNFINISHED_SIZE, "%s%016" PRIx64, UNFINISHED, number);
@@ -201,7 +201,7 @@ static void list_kept(int directory_fd, struct kept_list *out)
 		qsort(out->items, out->count, sizeof(*out->items), compare_kept);
 }
 
-/* Unless somebody uses it, or is making or removing it. */
+/* Remove a skeleton, unless another process uses, makes or removes it. */
 static void remove_kept(int directory_fd, const char *name)
 {
 	AUTO_CLOSE int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -287,7 +287,7 @@ static int use(int directory_fd, const char *name, struct stat *status)
 		return -EPERM;
 	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
 		return -errno;
-	/* Whoever removes those that nobody uses should know. */
+	/* Note the use, so that no engine removes it as unused. */
 	if (status->st_mtime < time(NULL) - NOTED_SECONDS)
 		futimens(fd, NULL);
 	return take_fd(&fd);
