@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/command.c - a command on its way into a jar that stands already: write it, map it, check it
+ * inside/command.c - a command on its way into an existing jar: write it, map it, check it
  *
- * It is a header, fixed-size steps, and strings that each end with a NUL: first the targets of steps, then argv,
- * then the environment, then the files that may be the command. The reader takes nothing on trust: it may come to stand where a command can reach it.
+ * It is a header, fixed-size steps, and strings that each end with a NUL: targets of steps, argv, environment,
+ * candidates. The reader checks everything, because a command may be able to reach the data.
  */
 #include "inside/command.h"
 

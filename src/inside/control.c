@@ -111,6 +111,6 @@ int control_receive(int control_fd, struct jar_message *message, int *fd_out)
 	*fd_out = kept ? attached.passed.fds[0] : -1;
 	for (size_t i = kept; i < attached.passed.count; i++)
 		close(attached.passed.fds[i]);
-	/* The message is heard all the same: who needs what came with it finds it missing. */
+	/* Deliver the message all the same; a receiver that needs the descriptor finds it missing. */
 	return rc == -EMFILE ? 1 : rc;
 }

@@ -41,7 +41,7 @@ struct asker {
 	int memory_fd; /* or a negative errno */
 };
 
-/* What is to be changed, held open, and how others than descriptors' calls can name it. */
+/* The object to change: held open, and with a name for calls that take no descriptor. */
 struct object {
 	int fd;
 	char link[32];
@@ -122,7 +122,7 @@ static int own_descriptor(const char *path, const char **rest)
 	return atoi(digits);
 }
 
-/* What @path below @directory_fd is; that one is taken over. */
+/* Open @path below @directory_fd, and close that. */
 static int open_below(int directory_fd, const char *path, bool is_followed)
 {
 	AUTO_CLOSE int fd = directory_fd;

@@ -31,7 +31,7 @@ int answer_listen(const struct sock_filter *program, size_t len)
 		fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
 	if (fd < 0)
 		return -errno;
-	/* Who asks is about to sleep: who answers had best run in its place. */
+	/* The caller is about to sleep, so run the answering process on the same processor. */
 	ioctl(fd, NOTIFY_SET_FLAGS, NOTIFY_SYNC_WAKE_UP);
 	return fd;
 }

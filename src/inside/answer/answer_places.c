@@ -157,7 +157,7 @@ bool answer_is_in_place(const struct answer_places *places, int fd, const struct
 		ssize_t len = readlink(link, path, sizeof(path) - 1);
 		enum location location;
 
-		/* What has no path is no file: a pipe, a socket. */
+		/* An object without a path is a pipe or a socket, not a file. */
 		if (len <= 1 || path[0] != '/')
 			return false;
 		path[len] = '\0';

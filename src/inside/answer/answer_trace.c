@@ -94,7 +94,7 @@ static bool read_text(pid_t pid, uint64_t address, char *out, size_t capacity)
 	return false;
 }
 
-/* Where a path that does not begin with a slash does; the length, or a negative errno. */
+/* Read the directory where a relative path starts. The length, or a negative errno. */
 static ssize_t read_directory(pid_t pid, int directory, char out[JAR_PATH_BYTES])
 {
 	char link[48];
@@ -120,7 +120,7 @@ static bool read_path(pid_t pid, int directory, uint64_t address, char out[JAR_P
 		memcpy(out, path, sizeof(path));
 	} else {
 		len = read_directory(pid, directory, out);
-		/* What is no file of a directory has a name without a slash. */
+		/* An object outside any directory has a name without a slash. */
 		if (len <= 0 || out[0] != '/' || (size_t)len + strlen(path) + 2 > JAR_PATH_BYTES)
 			return false;
 		if (len > 1)
@@ -128,8 +128,8 @@ static bool read_path(pid_t pid, int directory, uint64_t address, char out[JAR_P
 		memcpy(out + len, path, strlen(path) + 1);
 	}
 	/*
-	 * What stands there is another for each process, and for the kernel to say. The last is looked for by every program that starts,
-	 * and none fails for want of it.
+	 * The kernel shows each process other files in these directories. Every program looks for the last file
+	 * when it starts, and none needs it.
 	 */
 	return strncmp(out, "/proc/", 6) != 0 && strncmp(out, "/dev/fd/", 8) != 0 &&
 	       strcmp(out, "/etc/ld.so.preload") != 0;
@@ -155,7 +155,7 @@ static bool leave_component(char *path)
 	return true;
 }
 
-/* Which mount @path is in; 0: not known. Not every C library knows what the kernel fills in. */
+/* The id of the mount that @path is in; 0: unknown. Some C libraries lack this field, so read it raw. */
 static uint64_t mount_of(const char *path)
 {
 	struct {
@@ -179,8 +179,8 @@ static bool is_own_place(const char *path)
 }
 
 /*
- * Nothing stands there. In a directory of the host's that is shown, nothing stands on the host either. A link that leads nowhere
- * may lead somewhere on the host.
+ * Whether the host may have @path, which the jar lacks. In a shown directory of the host it lacks it too. A
+ * link that leads nowhere in the jar may lead somewhere on the host.
  */
 static bool may_be_hidden(const char *path)
 {
@@ -197,7 +197,7 @@ static bool may_be_hidden(const char *path)
 	return false;
 }
 
-/* Nothing stands there yet: to make it one must be able to write to its directory. */
+/* @path does not exist: check that its directory is writable. */
 static int try_making(const char *path)
 {
 	char place[JAR_PATH_BYTES];
@@ -206,7 +206,7 @@ static int try_making(const char *path)
 	return leave_component(place) ? try_access(place, W_OK) : 0;
 }
 
-/* What the rules are about is where the path leads. */
+/* Check the rules for the object that the path leads to. */
 static bool is_allowed_by_rules(const struct answer_places *places, const char *path, enum jar_access access)
 {
 	AUTO_CLOSE int fd = sys_open(path, O_PATH);
@@ -223,7 +223,7 @@ static bool is_allowed_by_rules(const struct answer_places *places, const char *
 	return places->is_allowed(places->owner, real, access);
 }
 
-/* What a call names; a socket is written to, and not made. */
+/* The object that a call names; connecting writes to a socket and does not make it. */
 struct named {
 	const char *path;
 	enum jar_access access;
@@ -373,7 +373,7 @@ bool answer_next_attempt(struct jar_message *message, bool is_end)
 /* Which arguments say what is meant; NONE: there is no such argument. */
 enum { NONE = -1 };
 
-/* How a call says what it wants to do with what it names. */
+/* The access that a call asks for, or where it says so. */
 enum way { LOOKS, WRITES, RENAMES, EXECUTES, BY_FLAGS, BY_STRUCT, CONNECTS };
 
 struct traced_call {

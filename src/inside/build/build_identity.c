@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/build/build_identity.c - the steps that decide who the command is, and what it may never become
+ * inside/build/build_identity.c - the steps that set the command's ids, and drop privileges for good
  *
  * An ordinary caller keeps its own id, mapped to itself in a new user namespace. For root the jar is built by an unused
- * unprivileged host id that still holds root's capabilities; only when everything stands does it enter a user namespace
- * in which that id is called 0. The mounts then belong to the host's user namespace: even all capabilities inside could
- * not change them.
+ * unprivileged host id that still holds root's capabilities. After all mounts it enters a user namespace that
+ * maps that id to 0. The mounts then belong to the host's user namespace, so even all capabilities inside
+ * cannot change them.
  */
 #include "inside/build/build.h"
 
@@ -49,7 +49,7 @@ int build_id_maps(struct jar_build *build, const struct plan_step *step)
 	return write_maps(step->as.id_maps.uid, step->as.id_maps.uid, step->as.id_maps.gid, step->as.id_maps.gid);
 }
 
-/* Makes the user namespace of root's jar, whose parent must stay where it is and sleeps meanwhile. They share all memory. */
+/* A child that makes the user namespace of root's jar. It shares all memory with its parent, which sleeps meanwhile. */
 struct helper {
 	_Alignas(16) char stack[HELPER_STACK_BYTES];
 	uint64_t id;

@@ -77,7 +77,7 @@ static int open_view(struct jar_build *build)
 	/* Without it there is nothing to look at: a policy may have hidden it. */
 	if (access("/proc/self/stat", R_OK) < 0)
 		return -errno;
-	/* Where the kernel has none there is nothing to list. */
+	/* A kernel without System V IPC has no lists. */
 	build->view_fds[JAR_VIEW_SHARED] = open("/proc/sysvipc/shm", O_RDONLY | O_CLOEXEC);
 	build->view_fds[JAR_VIEW_QUEUES] = open("/proc/sysvipc/msg", O_RDONLY | O_CLOEXEC);
 	build->view_fds[JAR_VIEW_SEMAPHORES] = open("/proc/sysvipc/sem", O_RDONLY | O_CLOEXEC);
@@ -109,7 +109,7 @@ int build_user_limit(struct jar_build *build, const struct plan_step *step)
 {
 	char path[64], number[24];
 
-	/* These files are about the user namespace of who opens them, and writable with its capabilities. */
+	/* Each opener sees its own user namespace in these files, and writes them with that one's capabilities. */
 	snprintf(path, sizeof(path), "/proc/sys/user/%s", step->source);
 	snprintf(number, sizeof(number), "%" PRIu64, step->as.user_limit.limit);
 	return sys_write_file(AT_FDCWD, path, number);

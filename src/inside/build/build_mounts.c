@@ -70,7 +70,7 @@ static int make_place(const struct jar_build *build, const char *target, bool is
 	return rc == -EEXIST ? 0 : rc;
 }
 
-/* What stands at the target of a step in a host directory. */
+/* Open the target of a step in a host directory, and check it. */
 static int open_place(const struct jar_build *build, const struct plan_step *step)
 {
 	AUTO_CLOSE int place = sys_openat2(build->root_fd, beneath_root(step->target), O_PATH, 0,
@@ -80,7 +80,7 @@ static int open_place(const struct jar_build *build, const struct plan_step *ste
 	return rc < 0 ? rc : take_fd(&place);
 }
 
-/* Is @rc no failure, since the step may find nothing there, or something else? */
+/* Ignore the failure @rc if the step's target may be gone or replaced. */
 static int unless_gone(const struct plan_step *step, int rc)
 {
 	bool is_gone =
@@ -98,7 +98,7 @@ static int attach(const struct jar_build *build, int made, const struct plan_ste
 
 	if (mount_fd < 0)
 		return mount_fd;
-	/* Outside of host directories the way there is our own work: there are no links but those we made. */
+	/* Outside host directories this process made the whole path, so it has no foreign links. */
 	if (!(step->flags & STEP_IN_PLACE)) {
 		rc = step->flags & STEP_STANDS ? 0 : make_place(build, step->target, step->flags & STEP_ON_FILE);
 		return rc < 0 ? rc : sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
@@ -415,7 +415,7 @@ int build_proc(struct jar_build *build, const struct plan_step *step)
 
 	if (mount_fd < 0)
 		return mount_fd;
-	/* Over the scratch tmpfs, which stands there already: by path, so that it comes on top. */
+	/* The scratch tmpfs is mounted there already. Mount by path, so that this comes on top. */
 	return sys_move_mount(mount_fd, build->root_fd, beneath_root(step->target));
 }
 

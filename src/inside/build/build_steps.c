@@ -15,7 +15,7 @@
 #include "base/reap/reap.h"
 #include "base/sys/calls.h"
 
-/* The Landlock rights that make sense for something that is no directory; the kernel refuses others there. */
+/* The Landlock rights for files; the kernel refuses other rights on them. */
 #define FILE_RIGHTS                                                                                                    \
 	(SYS_LANDLOCK_EXECUTE | SYS_LANDLOCK_WRITE_FILE | SYS_LANDLOCK_READ_FILE | SYS_LANDLOCK_TRUNCATE |             \
 	 SYS_LANDLOCK_IOCTL_DEV)

@@ -46,7 +46,7 @@ static int check_status(pid_t pid)
 	return !filters || strtol(strchr(filters, '\t'), NULL, 10) >= 2 ? 0 : -EPERM;
 }
 
-/* Is what @name stands for in the fork's directory of /proc the same as in this process's own? */
+/* Check that @name in the fork's /proc directory is the same object as in this process's own. */
 static int check_same(pid_t pid, const char *name)
 {
 	struct stat own, its;
@@ -61,7 +61,7 @@ static int check_same(pid_t pid, const char *name)
 	return own.st_dev == its.st_dev && own.st_ino == its.st_ino ? 0 : -EPERM;
 }
 
-/* It has entered what is this minder's own, and left nothing of what both have from the jar. */
+/* Check that the fork has the same namespaces and root as this minder. */
 static int check_places(pid_t pid)
 {
 	static const char *const names[] = {

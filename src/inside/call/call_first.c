@@ -2,9 +2,9 @@
 /*
  * inside/call/call_first.c - the first process of a jar for calls: start the zygote, and make minders
  *
- * The zygote has two capabilities over the jar's user namespace, enough to enter the namespaces of minders, and a filter
- * that leaves it no call that mounts. It runs no code but its own and what the client made it load. This process
- * stands in front of the walls too, so it opens no files for anybody.
+ * The zygote has two capabilities over the jar's user namespace, enough to enter the namespaces of minders, and
+ * a filter that refuses all mount calls. It runs only its own code and what the client made it load. This
+ * process is outside the walls too, so it opens no files on request.
  */
 #include "inside/call/call.h"
 
@@ -30,7 +30,7 @@ int call_keep_capabilities(uint32_t mask)
 
 	if (syscall(SYS_capget, &header, data) < 0)
 		return -errno;
-	/* What is to be inherited must still be in the bounding set when that is said. */
+	/* Set the inheritable set while the bounding set still has these capabilities. */
 	data[0].inheritable = mask;
 	data[1].inheritable = 0;
 	rc = syscall(SYS_capset, &header, data) < 0 ? -errno : sys_drop_bounding_set();

@@ -24,10 +24,10 @@
 
 #define NAMESPACES_MAX 4
 #define CGROUPS_MAX 8
-/* How long the end of the fork is waited for once it was killed; a host that swaps may be slow. */
+/* How long to wait for the end of a killed fork; a host that swaps may be slow. */
 #define REAP_MS 5000
 
-/* STEP_BIND of what a minder makes anew: what stands there in the jar. */
+/* The jar's own mounts, for the STEP_BINDs that a minder carries out again. */
 static int trees[CALL_TREES_MAX];
 
 /* The fork that this minder watches over. */
@@ -71,7 +71,7 @@ struct zygote_word {
 
 /* --- fresh places ------------------------------------------------------------------------------------------- */
 
-/* What stands in a private place of the jar is taken along before that is covered. */
+/* Clone the jar's mounts in private places before the minder covers those. */
 static int take_trees(const struct plan_step_list *anew)
 {
 	for (size_t i = 0; i < anew->count; i++) {
@@ -172,7 +172,7 @@ static int send_fork_request(const struct jar_inside *inside, int their_end, con
 
 /* --- the fork gets ready ------------------------------------------------------------------------------------ */
 
-/* A word on the call's socket, with a descriptor or -1, and who has sent it as this process sees it. */
+/* Receive a word on the call's socket, with a descriptor or -1, and the sender's pid in this namespace. */
 static ssize_t receive_word(int fd, struct zygote_word *word, int *sent_fd, pid_t *sender)
 {
 	union {
@@ -212,7 +212,7 @@ static int wait_for_word(struct jar_inside *inside, struct zygote_word *word, in
 			continue;
 		if (waiting[1].revents)
 			init_leave(inside, 0);
-		/* What the zygote has loaded may do something when it is forked. */
+		/* Libraries in the zygote may make calls at a fork. */
 		if (waiting[2].revents)
 			answer_some(&inside->build.places, &inside->build.listener_fd);
 		len = receive_word(call.fd, word, sent_fd, sender);
@@ -242,7 +242,7 @@ static int wait_until_ready(struct jar_inside *inside)
 		call.is_reaped = word.kind == ZYGOTE_ENDED;
 		return word.kind == ZYGOTE_FORK_FAILED && word.value > 0 ? -word.value : -EPIPE;
 	}
-	/* Who is not in this pid namespace has no number here. */
+	/* A sender outside this pid namespace has no pid here. */
 	if (sender <= 1 || sender != word.value)
 		return -EPERM;
 	call.pid = sender;

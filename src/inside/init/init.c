@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/init/init.c - the jar's first process: keep nothing of the engine's, build, and go on to what it is for
+ * inside/init/init.c - the jar's first process: drop the engine's state, build the jar, then run its main function
  *
- * It is a copy of the engine that has closed all it inherited, cannot be traced (not dumpable), and holds the control
- * socket as its leash. On the namespace rung the kernel does the killing: when process 1 of a pid namespace ends, every
- * process in it is killed and reaped before the engine is told.
+ * It is a copy of the engine that has closed all it inherited, cannot be traced (not dumpable), and ends when
+ * its control socket closes. On the namespace rung the kernel ends the jar: when process 1 of a pid namespace
+ * ends, the kernel kills and reaps every process in it before the engine sees the end.
  */
 #include "inside/init/init.h"
 
@@ -55,7 +55,7 @@ static void keep_descriptors(struct jar_command *command, int control_fd)
 	sys_close_range((unsigned)first_free, ~0U);
 }
 
-/* What the caller ignored is not for the jar. What is caught later, exec resets. */
+/* Reset signals that the caller ignored. Exec resets handlers that are set later. */
 static void reset_actions(void)
 {
 	const struct sigaction standard = {.sa_handler = SIG_DFL};

@@ -49,7 +49,7 @@ static int execute_as_script(const char *path, const struct jar_command *command
 	return -errno;
 }
 
-/* Of several that cannot be executed, one that is there and refused is the reason; a closed directory holds none. */
+/* If no candidate works, report one that exists but is refused; ignore candidates in unreadable directories. */
 int init_execute(const struct jar_command *command, const char *shell)
 {
 	bool is_refused = false;

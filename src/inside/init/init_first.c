@@ -2,10 +2,10 @@
 /*
  * inside/init/init_first.c - the first process of a session: make minders, see that nothing of theirs is left, carry out tasks
  *
- * Each minder is a child and a subreaper: what a command's tree loses comes to its minder, which ends all of it before it
- * leaves with status 0. A minder that leaves otherwise was killed, by a command that could reach it or by the kernel for
- * want of memory; then its orphans are children of this process, and every child that is no minder is hunted down before
- * the engine learns of it. On the namespace rung this process is the pid namespace's first: nothing inside can stop it.
+ * Each minder is a child and a subreaper: it adopts the orphans of its command and ends all of them before it
+ * leaves with status 0. Any other status means that a command, or the kernel for lack of memory, killed it.
+ * Then this process adopts its orphans, and ends every child other than minders before it reports the minder's
+ * end. On the namespace rung this process is the pid namespace's first: no process inside can stop it.
  */
 #include "inside/init/init_session.h"
 
@@ -23,7 +23,7 @@
 #include "base/sys/calls.h"
 #include "inside/task/task.h"
 
-/* Minders, and those who carry out a task. */
+/* Minders, and children that carry out a task. */
 #define CHILDREN_MAX 1024
 #define TASKS_MAX 64
 /* All other runs of the jar wait meanwhile. */
@@ -114,7 +114,7 @@ static void make_minder(struct serving *serving, uint32_t number, const struct j
 	add_child(serving, pid, number);
 }
 
-/* What cannot be ended while others are spared is ended with the whole jar. */
+/* End the orphans. If that fails while other children live, end the whole jar. */
 static void hunt_orphans(struct serving *serving)
 {
 	if (!reap_hunt(&(struct reap_family){.items = serving->pids, .count = serving->count},
@@ -185,8 +185,8 @@ static void become_task(struct jar_inside *inside, const struct task *task)
 	int rc = 0;
 
 	/*
-	 * Without a pid namespace the first process stands outside the walls: the child puts them up. The filter is for
-	 * programs; it names system calls that this one needs.
+	 * Without a pid namespace the first process is outside the walls, so the child restricts itself. It
+	 * leaves out the filter, which refuses system calls that the child needs.
 	 */
 	for (size_t i = 0; !inside->owns_pids && task_needs_walls(task) && i < walls->count && rc == 0; i++)
 		if (walls->items[i].kind != STEP_SECCOMP)
@@ -229,7 +229,7 @@ static void on_task(struct serving *serving, const struct jar_message *message, 
 {
 	struct task task;
 
-	/* Who gets no answer sees the socket close. */
+	/* Without an answer the requester sees the socket close. */
 	if (task_read(message, attached, &task) < 0)
 		return;
 	task.minders = (struct task_minders){serving->pids, serving->numbers, serving->count};

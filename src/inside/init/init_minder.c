@@ -226,7 +226,7 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
 }
 
-/* True: others go on. */
+/* Report the command's end if its other processes continue. True: they do. */
 static bool report_left_behind(struct jar_inside *inside)
 {
 	struct jar_message message = {.kind = JAR_LEFT};
@@ -237,7 +237,7 @@ static bool report_left_behind(struct jar_inside *inside)
 	inside->end.ended_ns = sys_monotonic_ns();
 	inside->end.is_last = !has_children();
 	if (inside->end.is_last)
-		return false; /* JAR_EMPTY tells it */
+		return false; /* JAR_EMPTY reports it */
 	getrusage(RUSAGE_CHILDREN, &message.left.usage);
 	message.left.end = inside->end;
 	init_report(inside, &message, -1);

@@ -88,7 +88,7 @@ void init_leave(struct jar_inside *inside, int status)
 {
 	init_end_tree(inside); /* before any report: the engine may not read */
 	init_report_refusals(inside, true);
-	/* Taking the jar's mounts down takes the kernel a while; an engine that goes on need not wait for that. */
+	/* The kernel takes a while to remove the jar's mounts; an engine that continues need not wait for that. */
 	if (inside->report_left)
 		inside->report_left(inside);
 	_exit(status);
@@ -293,7 +293,7 @@ static void watch_over(struct jar_inside *inside)
 			reap_traced(inside);
 		break;
 	}
-	/* What is left is about to be killed, and is no longer waited upon. */
+	/* The remaining processes are about to be killed: answer them no more. */
 	close_fd(&inside->build.listener_fd);
 }
 
@@ -302,7 +302,7 @@ void init_report_end(struct jar_inside *inside)
 	inside->end.ended_ns = sys_monotonic_ns();
 	report_written(inside);
 	init_report_refusals(inside, true);
-	/* Where nothing is left, JAR_EMPTY tells the end too. */
+	/* If no process is left, JAR_EMPTY reports the end too. */
 	inside->end.is_last = inside->report_left && is_alone(inside);
 	if (!inside->end.is_last)
 		init_report(inside, &(struct jar_message){.kind = JAR_EXITED, .exited = inside->end}, -1);

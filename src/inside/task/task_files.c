@@ -151,7 +151,7 @@ int task_open(const struct task *task, struct task_answer *answer)
 	return 0;
 }
 
-/* Landlock does not judge who watches; it judges who opens. */
+/* Landlock restricts opening a file, not watching it: so open it first. */
 int task_watch(const struct task *task, struct task_answer *answer)
 {
 	AUTO_CLOSE int fd = open_path(task->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
