@@ -71,7 +71,7 @@ bool helper_ledger_holds_secret(const struct plan_looker *looker, const char *di
 	return false;
 }
 
-/* What is said of the directory; NULL: it cannot stand for what is in it. */
+/* Explain the refusal of the directory; NULL: it cannot replace the entries in it. */
 static struct denial_path *explain_directory(const struct plan *plan, const struct plan_looker *looker,
 					     const struct denial_path *path, size_t count)
 {

@@ -34,7 +34,7 @@ struct looking {
 	struct plan_looker looker;
 	int socket_fd;
 	struct denial_list denials;
-	/* Which of them an attempt is; 0: none, else one more. */
+	/* For each attempt the index of its denial, plus one; 0: none. */
 	uint32_t places[1024];
 };
 
@@ -212,7 +212,7 @@ static void widen_to_environment(const struct looking *looking, const char *path
 		text_append_string(&explanation->why, "; it is part of a virtual environment of Python's");
 }
 
-/* What is shown alone cannot be removed, renamed or replaced: it is its directory that is written to. */
+/* Removing, renaming or replacing a file writes to its directory, so propose that. */
 static void widen_to_directory(const struct looking *looking, const char *path, struct plan_explanation *explanation)
 {
 	char directory[PATH_MAX];

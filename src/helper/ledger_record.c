@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * helper/ledger_record.c - what the looking process tells the engine: one packet for each denial
+ * helper/ledger_record.c - the helper's reports to the engine: one packet for each denial
  *
- * The process has read names that a command chose. It could say anything: what does not fit is no packet.
+ * The helper reads names that a command chose, so the engine does not trust it and refuses malformed packets.
  */
 #include <errno.h>
 #include <stdio.h>

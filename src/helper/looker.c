@@ -20,7 +20,7 @@
 #include "base/reap/reap_children.h"
 #include "base/sys/calls.h"
 
-/* How often a killed looker is asked for: it waits for nothing any more. */
+/* The interval between attempts to reap a killed looker. */
 #define REAP_NS 500000ULL
 #define STAT_BYTES 512
 

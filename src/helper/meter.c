@@ -90,7 +90,7 @@ static void open_places(struct meter *meter, int root_fd)
 	}
 }
 
-/* What the files at @fd take; *@inode_bytes is what they take beside their content, in the kernel's own memory. */
+/* The bytes that the files at @fd use; *@inode_bytes: beside their content, in the kernel's own memory. */
 static uint64_t used_bytes(int fd, bool *is_full, uint64_t *inode_bytes)
 {
 	struct statfs status;

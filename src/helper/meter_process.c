@@ -165,10 +165,10 @@ bool helper_meter_parse_stat(struct meter_process *process, const char *line)
 }
 
 /*
- * A kept jar's minders, and who carries out a task, are in the session of its first process. No command is: each begins with a
- * session of its own, and no process can enter another's. A starter has left that session too. Its minder has one at most; it
- * has executed nothing, and is about as large as its minder. When the starter has become the command, one orphan of that may
- * pass for it: a run gains no more by that than what its starter had.
+ * A kept jar's minders and the processes of tasks are in the session of its first process. Each command starts in
+ * its own session, and no process can enter another's. A starter has left the first session too. A minder has one
+ * starter at most; it has executed nothing, and is about as large as its minder. After the starter has become the
+ * command, an orphan of it may look like the starter. A run gains no more from that than what its starter had.
  */
 void helper_meter_mark_ours(struct meter *meter)
 {
@@ -214,8 +214,8 @@ static bool look_at_thread(void *owner, pid_t thread)
 }
 
 /*
- * Of a process whose first thread has ended, the kernel shows neither memory nor descriptors by its own number, though the
- * other threads still have them: by the number of any of those it does.
+ * If a process's first thread has ended, the kernel shows neither memory nor descriptors under its pid, though
+ * other threads still have them. It does show them under the number of another thread.
  */
 static void look_by_thread(struct meter *meter, struct meter_process *process)
 {
@@ -264,7 +264,7 @@ static void read_written(struct meter *meter, struct meter_process *process)
 		note_hidden(meter, process);
 }
 
-/* --- who is there ------------------------------------------------------------------------------------------- */
+/* --- finding processes -------------------------------------------------------------------------------------- */
 
 static void read_one(struct meter *meter, struct meter_process *process)
 {
@@ -295,7 +295,7 @@ static bool is_given_up(const struct meter *meter)
 	return meter->is_crowded || (meter->has_lists && meter->seen_threads > meter->most_threads);
 }
 
-/* One process, and who its children are. */
+/* Look at one process, and note its children. */
 static void walk(struct meter *meter)
 {
 	struct meter_process *process = &meter->processes[meter->at];
@@ -327,7 +327,7 @@ static void follow(struct meter *meter)
 		walk(meter);
 }
 
-/* Where all that /proc lists is the jar's, or the kernel does not say who is whose child. */
+/* List all of /proc, if it shows only the jar, or if the kernel does not list children. */
 static void list(struct meter *meter)
 {
 	lseek(meter->proc_fd, 0, SEEK_SET);
@@ -346,7 +346,7 @@ static bool is_ours(const struct meter *meter, const struct meter_process *proce
 	return !process->is_new || process->pid == meter->first_pid || helper_meter_find(meter, process->parent);
 }
 
-/* Of all processes of the host, those that descend from the first one. */
+/* Whether the process is a descendant of the first one. */
 static bool descends(const struct meter *meter, const struct meter_process *process)
 {
 	for (int depth = 0; process && depth < METER_DEPTH_MAX; depth++) {
@@ -388,7 +388,7 @@ static void begin(struct meter *meter)
 	meter->seen_threads = 0;
 }
 
-/* What was found is too much to look at: forget it. */
+/* There are too many processes: forget those found in this look. */
 static enum meter_progress give_up(struct meter *meter)
 {
 	meter->seen_threads = MAX_OF(meter->seen_threads, meter->process_count - meter->sorted_count);
