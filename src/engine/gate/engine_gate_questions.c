@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/gate/engine_gate_questions.c - what no rule decides, from the engine's side: who is asked, and what becomes of the answer
+ * engine/gate/engine_gate_questions.c - the engine's side of questions: pass them to a run, and the answers to the gate
  *
- * The gate's process says what it would like to know; nothing in that is trusted. Runs at the same time share a jar's network, and
- * nobody can tell whose connection it was: the run that has been there longest of those that can answer is asked. A run that
- * ends hands its questions on. What nobody answers in time is refused.
+ * The engine does not trust the questions of the gate's process. Runs at the same time share a jar's network,
+ * so the engine cannot know which run made a connection. It asks the oldest run that can answer. A run that
+ * ends passes its questions on.
  *
- * A command can ask for a name before the engine hears that it has started. So a run can be asked from the moment it enters, and
- * the process must know that: else it says that the name does not exist. What comes too early is kept until the run has started.
+ * A command can look a name up before the engine hears of its start. So the gate counts a run from its entry
+ * on: else it would answer that the name does not exist. The engine keeps early questions until the run starts.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ struct gate_question {
 	struct net_question asked;
 };
 
-/* --- who can be asked --------------------------------------------------------------------------------------- */
+/* --- which run to ask --------------------------------------------------------------------------------------- */
 
 static bool can_answer(const struct gate_visit *visit)
 {
@@ -66,7 +66,7 @@ static void drop(struct gate *gate, struct gate_question *question)
 
 static void reply(struct gate *gate, uint32_t number, enum net_answer answer, uint32_t run)
 {
-	/* Where it is lost the process refuses by itself, a little later. */
+	/* If the answer is lost the process refuses by itself, a little later. */
 	engine_gate_send(gate,
 			 &(struct gate_message){.kind = GATE_ANSWER, .number = number, .answer = answer, .run = run});
 }
