@@ -23,7 +23,7 @@
 #include "engine/result/result_denied.h"
 #include "base/sys/calls.h"
 
-/* What may still be removed after the jar is gone. */
+/* The time for removals after the jar is gone. */
 #define DRAIN_NS 1000000000ULL
 
 struct engine_run {
@@ -341,7 +341,7 @@ void engine_cancel(struct engine_run *engine, int signal_number)
 {
 	engine->is_cancelled = true;
 	engine_job_cancel(&engine->job, signal_number);
-	/* The rest of the output waits for a reader who takes nothing. */
+	/* The rest of the output waits for a reader that takes nothing: drop it. */
 	if (engine->is_over && engine->request.mode == ENGINE_PASS)
 		engine_outlets_drop(&engine->outlets);
 }

@@ -116,7 +116,7 @@ void engine_event_output_end(struct event_stream *events, uint64_t elapsed_us, e
 {
 	struct piece_target target = {events, elapsed_us, out};
 
-	/* As bytes, what was cut is still exact; as text, half a character is nothing. */
+	/* Bytes stay exact at a cut; text drops an incomplete character. */
 	engine_pieces_end(&events->pieces, stream, is_cut && !events->has_bytes, write_output, &target);
 }
 

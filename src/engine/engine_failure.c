@@ -58,7 +58,7 @@ bool engine_failure_corrects_host(const struct plan *plan, const struct observat
 		host->has_task_clock = false;
 		return true;
 	}
-	/* A filter around us has a listener already, or this kernel has none: then nothing is asked. */
+	/* An outer filter has a listener already, or this kernel has none: plan without one. */
 	if ((step->kind == STEP_SECCOMP || (step->kind == STEP_PLACES && seen->error.errno_value == EBUSY)) &&
 	    plan->core.filter_asks && host->has_seccomp_listeners) {
 		host->has_seccomp_listeners = false;

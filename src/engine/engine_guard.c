@@ -3,12 +3,12 @@
  * engine/engine_guard.c - end a jar when the host takes away what hides a file
  *
  * A file is hidden by a mount over it. The kernel drops that mount, in every jar, when a program of the host saves by renaming a new
- * file over the old one, or removes the old one; and when a program moves the file, or a directory above it, the mount goes along.
- * Then the jar sees what has the name now. The engine has no way to mount in a jar that stands. So it watches the objects and the
- * directories above them (inotify), and ends the jar.
+ * file over the old one, or removes the old one. When a program moves the file, or a directory above it, the
+ * mount moves along. Then the jar sees the new file of that name. The engine cannot mount in an existing jar.
+ * So it watches the objects and the directories above them (inotify), and ends the jar.
  *
- * What a process of the jar opened before the engine woke up stays open until the jar ends: that is a few milliseconds on a host with
- * a free processor. The check at the end of each run finds what no watch told in time.
+ * A file that a process of the jar opens before the engine wakes up stays open until the jar ends: a few milliseconds
+ * on a host with a free processor. The check at the end of each run finds what no watch reported in time.
  */
 #include "engine/engine_guard.h"
 
@@ -28,7 +28,7 @@
 /* The object is no longer where it was. A new one may have got its number, so that looking there shows no difference. */
 #define GONE_EVENTS (IN_MOVE_SELF | IN_DELETE_SELF | IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW)
 #define OWN_EVENTS (IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_MASK_ADD)
-/* Of a directory with something in it that the caller cannot read, and so not watch. */
+/* For a directory that contains an object that the caller cannot read, and so not watch. */
 #define NAME_EVENTS (OWN_EVENTS | IN_MOVE | IN_DELETE | IN_CREATE)
 
 /* --- what there is to watch over ---------------------------------------------------------------------------- */

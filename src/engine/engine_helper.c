@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_helper.c - start a helper for each work directory, ask it, and hear its answers in the loop
+ * engine/engine_helper.c - start a helper for each work directory, ask it, and receive its answers in the loop
  *
- * Messages go both ways over a socket, in order. The engine never waits for a helper: what the socket does not take is kept.
- * A helper that ends, or says what is no answer, is lost: each question that is open is answered by that.
+ * Messages go both ways over a socket, in order. The engine never waits for a helper: it keeps what the socket
+ * does not take. After a helper's end, or an invalid answer, it answers each open question with NULL.
  */
 #include "engine/engine_helper.h"
 
@@ -19,7 +19,7 @@
 #include "base/sys/calls.h"
 
 #define READ_BYTES 16384
-/* How often a killed helper is asked for. */
+/* The interval between attempts to reap a killed helper. */
 #define REAP_NS 100000ULL
 
 struct engine_helper {
@@ -165,17 +165,17 @@ static void flush(struct engine_helper *helper)
 			break;
 		text_consume(&helper->out, (size_t)count);
 	}
-	/* What is wrong with the socket shows when it is read. */
+	/* The next read reports errors of the socket. */
 	loop_change(&helper->watch, helper->out.len ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-/* The one that was asked first is answered first. False: it is no answer. */
+/* Take the answer to the oldest question. False: it is invalid. */
 static bool take_answer(struct engine_helper *helper, const struct helper_header *header, const char *payload)
 {
 	struct engine_question *question = helper->questions;
 	struct unpack from = {.at = payload, .end = payload + header->len};
 
-	/* It may have been let go of meanwhile. */
+	/* The question may have been dropped meanwhile. */
 	if (!question || question->number != header->question)
 		return header->question && header->question <= helper->last_number &&
 		       (!question || header->question < question->number);
@@ -270,7 +270,7 @@ void engine_helper_send(struct engine_helper *helper, enum helper_kind kind, con
 	}
 	text_append(&helper->out, &header, sizeof(header));
 	text_append(&helper->out, text_string(payload), payload->len);
-	/* Part of a message says nothing: the loop hears the end. */
+	/* Never send part of a message: end the helper, and the loop sees its end. */
 	if (text_failed(&helper->out))
 		shutdown(helper->fd, SHUT_RDWR);
 	else
@@ -305,7 +305,7 @@ static int start(struct engine_helper *helper)
 	return rc < 0 ? rc : loop_add(helper->loop, &helper->watch, helper->fd, EPOLLIN, on_socket, helper);
 }
 
-/* What tells one project from another. */
+/* The directory that identifies a project. */
 static const struct host_path *top_of(const struct host *host)
 {
 	return host->workdir.is_searched ? &host->workdir.path : &host->grants.items[0];

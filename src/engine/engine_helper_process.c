@@ -59,7 +59,7 @@ static const enum syscall_id allowed[] = {
 	SYSCALL_inotify_init1,
 	SYSCALL_inotify_add_watch,
 	SYSCALL_inotify_rm_watch,
-	/* what it hears and says */
+	/* messages */
 	SYSCALL_poll,
 	SYSCALL_ppoll,
 	SYSCALL_recvfrom,
@@ -92,9 +92,9 @@ static int load_filter(void)
 }
 
 /*
- * Reading is not governed: what a helper may have to read is known only when it is asked. Neither are truncation and the
- * ioctl() of devices, which take a file that is open for writing, or a call that the filter refuses: if they are, the kernel
- * asks about every directory above whatever is opened.
+ * Do not restrict reading: a question may name any file. Do not restrict truncation and ioctl() of devices
+ * either: these need a file that is open for writing, or a call that the filter refuses. If Landlock handled
+ * them, the kernel would check every directory above each opened file.
  */
 static int leave_writing(void)
 {
@@ -111,7 +111,7 @@ static int leave_writing(void)
 	return ruleset_fd < 0 ? ruleset_fd : sys_landlock_restrict(ruleset_fd, abi < 7 ? 0 : SYS_LANDLOCK_QUIET);
 }
 
-/* Of root's capabilities it keeps the one to read and search; of anybody else's none. */
+/* Drop all capabilities. Root's helper keeps the one to read and search. */
 static int leave_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -154,7 +154,7 @@ struct known_project {
 	struct tree_list trees; /* of the runs in it */
 };
 
-/* What other programs obeyed at some moment. */
+/* The files that other programs run or read as settings, at one moment. */
 struct baseline {
 	uint64_t number;
 	struct watch_list before;
@@ -186,7 +186,7 @@ static struct baseline *find_baseline(const struct helper *helper, uint64_t numb
 	return NULL;
 }
 
-/* What @number stands for before a search. */
+/* Find the baseline @number before a search. */
 static const struct baseline *baseline_of(const struct helper *helper, uint64_t number)
 {
 	static const struct baseline nothing;
@@ -250,7 +250,7 @@ static void send_all(const void *bytes, size_t len)
 	}
 }
 
-/* An answer that there was no memory for is empty, which is none that can be read. */
+/* Without memory the answer is empty, which the engine refuses. */
 static void answer(uint64_t question, const struct text *payload)
 {
 	AUTO_TEXT whole = {0};
@@ -316,7 +316,7 @@ static void hear_grow(struct helper *helper, struct unpack *from)
 	helper->grow_at_ns = sys_monotonic_ns() + MOUNTS_NS;
 }
 
-/* What it has found is what the next search compares with. */
+/* Search; the next search compares with the result. */
 static void search(struct known_project *project, struct risky_request *request, struct baseline *next,
 		   struct risky_list *risky)
 {
@@ -359,7 +359,7 @@ static void hear_search(struct helper *helper, struct unpack *from, uint64_t que
 	helper->is_growing = true;
 	survey_pack_risky(&payload, &risky);
 	answer(question, &payload);
-	/* It ends while the engine reads the answer. */
+	/* The helper ends while the engine reads the answer. */
 	if (is_last)
 		_exit(0);
 	survey_risky_done(&risky);
@@ -427,7 +427,7 @@ static void read_some(struct helper *helper)
 	hear_messages(helper);
 }
 
-/* Directories are listed while nothing is asked. */
+/* List directories until a question comes. */
 static void wait_or_grow(struct helper *helper)
 {
 	struct pollfd socket = {.fd = SOCKET_FD, .events = POLLIN};

@@ -2,10 +2,10 @@
 /*
  * engine/engine_job.c - one command: survey, plan, run, end
  *
- * A plan rests on facts about the host that would cost time to prove. If the run shows one of them to be wrong, the job
- * makes another plan without it and starts again, before the door hears anything. That is why the end of a run comes here
- * first, while everything else the run says goes to the door directly. Nothing is freed from within a callback of the run:
- * a timer of 0 leaves it first.
+ * A plan uses facts about the host that would take time to prove. If the run shows one of them to be wrong, the
+ * job makes another plan without it and starts again, before the door receives anything. That is why the run
+ * reports its end here, and everything else directly to the door. The job frees nothing from within a callback
+ * of the run: a timer of 0 leaves it first.
  */
 #include "engine/engine_job.h"
 
@@ -68,8 +68,8 @@ static void job_on_searched(void *owner)
 }
 
 /*
- * On no rung can a command write to them by a path that Belljar knows; but another name of the same file, or another program, may.
- * What the next run would execute is not known then, so this is no note: the run has failed.
+ * Check Belljar's own files. No command can write to them by a path that Belljar knows, on any rung; but it may by
+ * another name of the file, and so may another program. The next run might execute anything then, so this run fails.
  */
 static void job_check_own(struct job *job)
 {
@@ -92,7 +92,7 @@ static void job_on_lifted(void *owner, const struct error *error)
 		run_breach(job->run, error);
 }
 
-/* Was what the jar hides covered until now? */
+/* Check that the jar's hidden files stayed covered. */
 static void job_check_guard(struct job *job)
 {
 	struct error error = {0};
@@ -263,8 +263,8 @@ static void job_begin(struct job *job)
 }
 
 /*
- * What there is before this run. A survey for this run has just seen it; a jar that stands was surveyed when it was made, and
- * runs before this one may have changed everything since.
+ * Get the baseline of this run. The survey of a new jar has just made one. An existing jar was surveyed when it
+ * was made, and earlier runs may have changed everything since.
  */
 static void job_begin_search(struct job *job)
 {

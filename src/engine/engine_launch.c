@@ -45,7 +45,7 @@ static int prepare_survey(struct launch *launch)
 		launch->host.jar_id = survey_jar_id(launch->jar_number);
 	launch->host.is_caller_elsewhere = launch->is_caller_elsewhere;
 	launch->host.prefixes = launch->prefixes;
-	/* What no jar is to see is found first: the survey looks for what must not move above it. */
+	/* Find the directories that no jar may see first: the survey checks the directories above them. */
 	if (skeletons_find(&launch->host) < 0 || engine_workspaces_find(&launch->host, launch->environment) < 0)
 		return error_set(&launch->error, STAGE_ENGINE, ENOMEM, "out of memory");
 	launch->host.has_skeleton = may_use_skeleton(launch);
@@ -105,7 +105,7 @@ static int survey_with_helper(struct launch *launch)
 
 	if (rc == 0)
 		rc = survey_writable(&launch->host, launch->policy, launch->current_directory, &launch->error);
-	/* Helpers that stay know more than one look tells. */
+	/* Kept helpers know more than one look shows. */
 	if (rc == 0)
 		launch->was_empty = !launch->helpers->idle_max && survey_is_empty(&launch->host);
 	if (rc == 0 && survey_is_searched(&launch->host) && !launch->was_empty) {

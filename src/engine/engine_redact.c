@@ -84,7 +84,7 @@ void engine_redact_error(const struct policy *policy, char *const *environment, 
 		words = (struct engine_words){.is_blind = true};
 	else
 		init(&words, &secrets, policy->has_redact_secrets, &failure);
-	/* That there is too much to redact is said as it is. */
+	/* Do not redact the message that there is too much to redact. */
 	if (strcmp(failure.message, error->message) != 0) {
 		clean_buffer(&words, error->message, sizeof(error->message));
 		clean_buffer(&words, error->hint, sizeof(error->hint));

@@ -44,7 +44,7 @@ static size_t look_upwards(char *path, struct string_list *names, struct plan_no
 	return count;
 }
 
-/* Where there are no overlays, the command gets a copy of the directory with all that is in it. */
+/* Without overlays the command gets a copy of the whole directory: find @path in one. */
 static const char *find_in_copies(const struct host *host, const char *path)
 {
 	for (size_t i = 0; i < host->layers.count; i++)

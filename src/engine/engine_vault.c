@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_vault.c - have belljar-gate make what a jar needs whose requests are looked into
+ * engine/engine_vault.c - have belljar-gate make the certificates for a jar whose requests it inspects
  */
 #include "engine/engine_vault.h"
 
@@ -95,7 +95,7 @@ static int read_file(int fd, struct text *out)
 	return 0;
 }
 
-/* How much room the request takes at most: it must not move while it is written, and leave a copy behind. */
+/* The most room for the request: its buffer must not move while it is written, or a copy would stay behind. */
 static size_t room_for(const struct host *host, const struct policy *policy)
 {
 	size_t room = 4096 + 6 * (host->trust.source ? strlen(host->trust.source) : 0);
@@ -179,7 +179,7 @@ static int make(struct vault *vault, struct host *host, const struct policy *pol
 	if (rc == 0)
 		rc = run_maker(fds, vault->program_fd);
 	if (rc > 0) {
-		/* What it failed at is no secret: it has made none. */
+		/* The reason contains no secret, because none was made. */
 		read_file(fds[1], &reason);
 		rc = error_set(error, STAGE_ENGINE, 0, "%s cannot prepare the gate: %.200s", host->trust.program,
 			       reason.len ? text_string(&reason) : "it cannot be run");

@@ -230,7 +230,7 @@ int engine_withheld_variables(const struct engine_request *request, struct strin
 	for (char *const *variable = request->environment; rc == 0 && variable && *variable; variable++) {
 		const char *end = strchr(*variable, '=');
 		size_t len = end ? (size_t)(end - *variable) : 0;
-		/* No change is proposed that gives a secret away; Belljar's own variables are no command's. */
+		/* Propose no change that passes a secret or one of Belljar's own variables to a command. */
 		bool is_passed = !len || plan_is_secret_variable(*variable, len) || !strncmp(*variable, "BELLJAR_", 8);
 
 		for (size_t i = 0; !is_passed && i < job.launch.plan.core.env.count; i++)

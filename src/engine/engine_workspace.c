@@ -34,8 +34,8 @@ static int out_of_memory(struct error *error)
 /* --- a layer that was used before --------------------------------------------------------------------------- */
 
 /*
- * Was the host started again since this store was last used? What the file system had not written by then may be lost. The
- * file that is locked tells: another one would take longer to make than all else that is done here.
+ * Whether the host was rebooted since the last use of this store: then data that was not on disk may be lost.
+ * The locked file has the boot id, because making another file would take longer than everything else here.
  */
 static bool is_from_before_boot(const struct workspace *workspace)
 {
@@ -63,7 +63,7 @@ static int drop_mark(const struct workspace *workspace, struct error *error)
 {
 	/* All of `work` is the kernel's own, and of no use to the next mount. */
 	reap_sweep_at(workspace->parts_fd, "work");
-	/* If a jar whose engine was killed still has it, mounting tells, and is tried again. */
+	/* If a jar of a killed engine still has it, mounting fails, and the caller tries again. */
 	if (mkdirat(workspace->parts_fd, "work", 0700) == 0 || errno == EEXIST)
 		return 0;
 	return error_set(error, STAGE_FILES, errno, "cannot make '%s/work' anew: %s", workspace->parts_path,
@@ -233,7 +233,7 @@ static int look_at(struct host_path *out, const char *directory, const char *nam
 	return path ? survey_look(out, path) : -ENOMEM;
 }
 
-/* What the jar must not see: the common directory, and where else this store has its parts. */
+/* Hide the common directory of workspaces, and this store's other directories, from the jar. */
 static int hide_store(struct host *host, const struct workspace *workspace)
 {
 	return workspace->meta.place ? survey_path_list_look(&host->stores, workspace->meta.place) : 0;
@@ -449,7 +449,7 @@ void engine_workspaces_look(struct engine_workspaces *workspaces, bool is_over)
 	}
 }
 
-/* What cannot be looked at is not thrown away. */
+/* Whether the store has changes; an unreadable one counts as changed, so that it stays. */
 static bool has_changes(const struct engine_workspaces *workspaces, size_t index)
 {
 	const struct workspace *workspace = &workspaces->items[index];

@@ -2,8 +2,8 @@
 /*
  * engine/gate/engine_gate.c - the engine's side of a gate
  *
- * The process is this program, started anew: a copy of the engine would have the caller's environment and everybody's secrets in
- * its memory.
+ * The process is this program, started anew. A copy of the engine would have the caller's environment and the
+ * secrets of all runs in its memory.
  */
 #include "engine/gate/engine_gate.h"
 
@@ -22,9 +22,9 @@
 #include "engine/gate/engine_gate_parts.h"
 #include "base/sys/calls.h"
 
-/* What the process itself takes at most, and a little. */
+/* The longest time that the process takes, and a little more. */
 #define FINISH_NS 1300000000ULL
-/* A command that is gone by then, and has not used its network, has cost no process. */
+/* A command that ends before this time without using its network needs no process. */
 #define START_NS 20000000ULL
 #define MESSAGES_PER_TURN 64
 /* Control socket, page, the jar's sockets, the vault, sockets of the host's. */
@@ -282,7 +282,7 @@ static uint64_t add_up_to(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? LIMIT_NONE : sum;
 }
 
-/* The strictest of those who are in there holds for all. */
+/* Set the strictest limits of the current runs, for all of them. */
 static void set_limits(struct gate *gate)
 {
 	uint64_t connections = gate->plan->limits.net_connections, bytes = LIMIT_NONE;
@@ -435,7 +435,7 @@ static void read_host(const struct gate_page *page, uint32_t number, struct netw
 	snprintf(out->host, sizeof(out->host), "%.*s", (int)sizeof(host->host) - 1, host->host);
 }
 
-/* What is counted so far, less what @before has. */
+/* Copy the counts so far, less those in @before. */
 static int read_hosts(const struct gate *gate, const struct network_host_list *before, struct network_host_list *out)
 {
 	uint32_t count = MIN_OF(gate->page->host_count, (uint32_t)GATE_HOSTS_MAX);
@@ -511,7 +511,7 @@ void engine_gate_leave(struct gate_visit *visit, struct observation *out)
 		return;
 	engine_gate_questions_leave(gate, visit);
 	if (out) {
-		/* What the process has said last may be unread. */
+		/* The process's last messages may be unread. */
 		look(gate);
 		out->network.has_gate = true;
 		out->network.has_died = gate->has_died;
@@ -581,7 +581,7 @@ static void on_timer(struct loop_timer *timer)
 
 void engine_gate_finish(struct gate *gate, void (*function)(void *owner), void *owner)
 {
-	/* What was sent at last may have come after the last turn of the loop. */
+	/* The jar may have sent its last bytes after the last turn of the loop. */
 	if (gate->is_waiting && is_used(gate))
 		start_now(gate);
 	gate->finished = function;

@@ -32,7 +32,7 @@ int engine_gate_bind(const struct publish *entry, uint16_t *host_port, struct er
 	socklen_t len = sizeof(address);
 	const int on = 1;
 
-	/* Connections of an earlier run, which are over, do not keep the port. One who listens does. */
+	/* Closed connections of an earlier run do not block the port. Another listener does. */
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
 	    bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, GATE_BACKLOG) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&address, &len) < 0)

@@ -2,8 +2,8 @@
 /*
  * engine/gate/engine_gate_changes.c - rules that come while the jar lives, from the engine's side
  *
- * A caller hears that a rule holds when the gate has said so. A gate that says nothing in time may have the rule or not; the
- * caller is told that.
+ * The engine reports that a rule holds when the gate has confirmed it. If the gate does not answer in time, the
+ * engine reports that the rule may hold or not.
  */
 #include <errno.h>
 

@@ -3,12 +3,12 @@
  * engine/jar/jar.c - a jar from its first process to surely gone, whatever kind of jar it is
  *
  * There is one kind of record for all jars. A one-shot jar and a prepared one have a single slot, whose minder is the
- * first process itself; a session has a slot for each run and each spare minder. What the first process says comes here,
- * and what is for a run goes on to its slot, so that a run never has to ask what kind of jar it is in.
+ * first process itself; a session has a slot for each run and each spare minder. This file receives the first
+ * process's messages and passes those for a run to its slot, so that a run need not know the kind of its jar.
  *
- * The jar is gone when its first process is, as the pidfd reports: the kernel does so when every process of the jar's pid
- * namespace is dead and reaped, or, without one, when the first process has seen the last of its descendants. Every run
- * in the jar is then over, whether or not its minder has said so.
+ * The jar is gone when the pidfd reports the end of its first process. With a pid namespace every process in it
+ * is dead and reaped by then; without one the first process has reaped its last descendant. Every run in the
+ * jar is then over, with or without a report of its minder.
  */
 #include "engine/jar/jar.h"
 
@@ -22,7 +22,7 @@
 #include "engine/jar/jar_parts.h"
 #include "base/sys/calls.h"
 
-/* What the jar's first process may take to kill and reap the rest. */
+/* The time for the jar's first process to kill and reap the rest. */
 #define OVERDUE_NS 400000000ULL
 #define SECOND_CHANCE_NS 3000000000ULL
 /* A jar that cannot be made in this time never will be. The run of a one-shot jar has a deadline of its own. */
@@ -89,7 +89,7 @@ static bool look_at_runs(struct session *jar)
 			limiter_look(&slot->limiter);
 		}
 		is_one_unseen |= is_unseen(slot);
-		/* What it had is given back only when it is gone. */
+		/* The kernel frees its resources only when it is gone. */
 		is_one_ending |= slot->limiter.is_over && slot->state != SLOT_GONE;
 	}
 	/* When that one is gone, the others are asked anew. */
@@ -202,7 +202,7 @@ void jar_take_socket(struct session *jar, struct gate *gate, int fd)
 	jar_kill(jar);
 }
 
-/* What the first process says of the jar, and not of the run in its only slot. */
+/* Take a message of the first process about the jar, not about the run in its only slot. */
 static void session_on_message(struct session *jar, const struct jar_message *message, int fd)
 {
 	struct slot *slot = jar_slot_find(jar, message->kind == JAR_MINDER_GONE ? message->minder_gone.minder : 0);

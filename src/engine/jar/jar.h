@@ -20,14 +20,14 @@
 
 struct session;
 
-/* What a door wants to know; any may be NULL. Called from within the loop. */
+/* A door's callbacks; any may be NULL. Called from within the loop. */
 struct session_listener {
 	void *owner;
-	/* The jar stands. */
+	/* The jar is ready. */
 	void (*ready)(void *owner, struct session *jar);
 	/*
-	 * No process of it is left, and every run in it is over. It may be freed now, but not from within this
-	 * call. jar_observation() says whether it ever stood (has_started), and if not, why.
+	 * No process of the jar is left, and every run in it is over. It may be freed now, but not from within
+	 * this call. jar_observation() says whether it was ever ready (has_started), and if not, why.
 	 */
 	void (*gone)(void *owner, struct session *jar);
 };
@@ -37,7 +37,7 @@ struct session_request {
 	jar_main_function *main; /* of the first process; NULL: as for commands */
 	const struct jar_argv_memory *argv_memory;
 	struct jar_times *times; /* may be NULL */
-	/* Of a jar for calls: what the zygote has from 4 on; borrowed until jar_open() is back. */
+	/* Of a jar for calls: the zygote's descriptors from 4 on; borrowed until jar_open() returns. */
 	const int *zygote_fds;
 	size_t zygote_fd_count;
 	/* The engine's, one for all its jars; this jar enters and leaves it by itself. NULL: the engine has no other children. */
@@ -45,19 +45,19 @@ struct session_request {
 	struct session_listener listener;
 };
 
-/* Begin. On failure nothing is running. */
+/* Start a jar. On failure nothing is running. */
 int jar_open(struct loop *loop, const struct session_request *request, struct session **out, struct error *error);
-/* Kill what is left and take the jar down; runs in it end as cancelled. The listener is called when it is gone. */
+/* Kill the jar's processes and end it; its runs end as cancelled. Calls the listener when the jar is gone. */
 void jar_close(struct session *jar);
-/* One that is gone; or kill it and wait until it is. No run may be in it. */
+/* Free a jar without runs. If it is not gone, kill it and wait. */
 void jar_free(struct session *jar);
 
 bool jar_is_ready(const struct session *jar);
-/* has_started: it stands or stood; error, failed_step, steps_done: as of a run. */
+/* has_started: the jar is or was ready; error, failed_step, steps_done: as of a run. */
 const struct observation *jar_observation(const struct session *jar);
 
 unsigned jar_run_count(const struct session *jar);
-/* What the jar as a whole uses, and how many runs are in it. */
+/* Get the use of the jar as a whole, and its number of runs. */
 void jar_usage(const struct session *jar, struct limiter_usage *out, unsigned *run_count_out);
 
 /* engine/gate/engine_gate.h: engine_gate_change(), engine_gate_forget_change(). -ENOTCONN: the jar has no gate. */
@@ -67,7 +67,7 @@ int jar_change_rules(struct session *jar, const struct net_rule *rule, void (*fu
 		     void *owner, struct gate_change **out);
 void jar_forget_change(struct gate_change *change);
 
-/* --- jar_tasks.c: what the jar does for a caller outside ------------------------------------------------------ */
+/* --- jar_tasks.c: tasks that the jar carries out for a caller outside ----------------------------------------- */
 
 struct session_task;
 
@@ -82,7 +82,7 @@ struct session_task_listener {
 	void *owner;
 	/* TASK_PROCESSES: one of them. @text has its name, then its arguments, each with its NUL. */
 	void (*process)(void *owner, const struct jar_message *message, const char *text, size_t text_len);
-	/* It is over, and the task is gone. @fd is the receiver's from here on; -1: nothing was opened. */
+	/* The task is over and freed. The receiver owns @fd from here on; -1: nothing was opened. */
 	void (*done)(void *owner, const struct jar_message *message, int fd);
 };
 

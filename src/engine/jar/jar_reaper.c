@@ -47,7 +47,7 @@ static bool reap(pid_t pid, int *status, struct rusage *usage)
 
 static void start_helper(struct reaper *reaper, pid_t pid)
 {
-	/* If no process can be made, or there is no memory to note it: the next round tries again. */
+	/* Without a process, or memory to note it, the next round tries again. */
 	if (pid <= 0 || reap_family_add(reaper->family, pid) < 0)
 		return;
 	reaper->helper_pid = pid;

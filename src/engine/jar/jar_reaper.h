@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/jar/jar_reaper.h - the end of a jar's first process: reap it, and do what it could not do
+ * engine/jar/jar_reaper.h - after the end of a jar's first process: reap it, and finish its work
  */
 #ifndef BELLJAR_ENGINE_JAR_JAR_REAPER_H
 #define BELLJAR_ENGINE_JAR_JAR_REAPER_H
@@ -10,7 +10,7 @@
 #include "base/loop.h"
 #include "base/reap/reap.h"
 
-/* Nothing is left of the jar. @usage and @status are its first process's. */
+/* The jar is gone. @usage and @status are its first process's. */
 typedef void reaper_function(void *owner, const struct rusage *usage, int status);
 
 struct reaper {
@@ -22,7 +22,7 @@ struct reaper {
 	struct loop_timer timer;
 	unsigned rounds;
 	pid_t helper_pid; /* 0: none */
-	bool is_sweeping; /* what the helper does, or did last; else it hunts */
+	bool is_sweeping; /* the helper sweeps, or did last; else it kills orphans */
 	struct rusage usage;
 	int status;
 	reaper_function *function; /* NULL: it has not begun, or is over */
@@ -30,11 +30,10 @@ struct reaper {
 };
 
 /*
- * A jar's first process is dead, or nearly. *@reaper says which, and what it may have left: all but `loop` to `run_directory`,
- * `function` and `owner` is zero. @function is called in this call, or later.
+ * Reap a first process that has ended or is about to, and clean up after it. The caller sets `loop` to `pid`, `function` and `owner`; the rest is zero. Calls @function in this call, or later.
  */
 void jar_reaper_begin(struct reaper *reaper);
-/* Wait for it: the engine leaves. */
+/* Wait for the end of the reaper, because the engine leaves. */
 void jar_reaper_finish(struct reaper *reaper);
 
 #endif

@@ -8,15 +8,15 @@
 #include "inside/jar.h"
 
 /*
- * Send @plan's command to a first process or minder that waits for one. It may be sent before that is ready. @is_detached: what
- * the command has started goes on after its end (JAR_LEFT).
+ * Send @plan's command to a first process or minder, ready or not yet. @is_detached: the command's other
+ * processes outlive it (JAR_LEFT).
  */
 int jar_send_run(int control_fd, const struct jar_plan *plan, bool is_metered, bool is_detached,
 		 const struct jar_streams *streams);
 /*
- * Ask for minder @number, which is not 0, with the control socket @minder_end. It enters the cgroups whose files of
- * members are @cgroup_fds, then says JAR_READY or JAR_STEP_FAILED there. JAR_MINDER_GONE on @control_fd reports its
- * end, in every case.
+ * Ask for minder @number, which is not 0, with the control socket @minder_end. It enters cgroups by their
+ * member files @cgroup_fds, then sends JAR_READY or JAR_STEP_FAILED there. JAR_MINDER_GONE on @control_fd
+ * always reports its end.
  */
 int jar_send_minder(int control_fd, uint32_t number, int minder_end, const int *cgroup_fds, size_t cgroup_count);
 

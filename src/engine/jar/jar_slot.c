@@ -77,7 +77,7 @@ static void be_taken(struct slot *slot)
 	slot->state = SLOT_TAKEN;
 }
 
-/* It could not be made, or has left by itself: that of a call whose zygote has died. It is not tried again until a run wants it. */
+/* A spare minder failed, or left because the zygote died. Try again only when a run needs one. */
 static void lose_spare(struct slot *slot)
 {
 	slot->state = SLOT_OVER;
@@ -500,7 +500,7 @@ struct limiter *jar_slot_limiter(struct slot *slot)
 	return slot->number ? &slot->limiter : &slot->jar->limiter;
 }
 
-/* Where the host hides processes from us we would look at the run in vain. */
+/* Whether this process can see the run; a host may hide processes in /proc. */
 static bool can_look(const struct session *jar)
 {
 	char path[32], content[16];
@@ -515,7 +515,7 @@ bool jar_slot_limiter_start(struct slot *slot)
 {
 	if (!slot->number)
 		return limiter_start(&slot->jar->limiter, slot->jar->jar.pid);
-	/* What the jar handed over to look at may still be unread. Later news may be of the run's own end: that comes in its turn. */
+	/* The jar's views may be unread: read them. Once it is ready, later messages come in their turn. */
 	if (!jar_is_ready(slot->jar))
 		jar_poll(slot->jar);
 	/* The minder of a call has a /proc of its own, and has handed it over. */

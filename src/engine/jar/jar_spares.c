@@ -55,7 +55,7 @@ int jar_slot_open_cgroup(struct slot *slot)
 	return rc < 0 ? rc : limits_cgroup_limit(&slot->cgroup, &jar->plan->limits);
 }
 
-/* One whose minder is there already, if there is one. */
+/* Find a spare slot, if possible one whose minder is ready. */
 struct slot *jar_slot_find_spare(const struct session *jar)
 {
 	struct slot *found = NULL;
@@ -66,7 +66,7 @@ struct slot *jar_slot_find_spare(const struct session *jar)
 	return found;
 }
 
-/* How many more to ask for now. */
+/* Count the minders to ask for now. */
 static unsigned count_missing(const struct session *jar)
 {
 	bool is_for_calls = plan_is_for_calls(jar->plan);

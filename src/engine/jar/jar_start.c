@@ -41,7 +41,7 @@ int jar_start_process(const struct jar_plan *plan, jar_main_function *main, cons
 			return error_set(error, STAGE_LIMITS, errno, "cannot open the run's cgroup: %s",
 					 strerror(errno));
 	}
-	/* An engine that makes a jar ahead goes on meanwhile. */
+	/* An engine that makes a jar ahead needs its processor meanwhile. */
 	if (!main)
 		processor_stay(&processors);
 	pid = sys_fork(plan->namespaces & ~(uint64_t)CLONE_NEWNET, cgroup_fd, &jar->pidfd);

@@ -119,7 +119,7 @@ static int send_task(struct session_task *task)
 	return rc;
 }
 
-/* What cannot be sent now is sent when another is answered; if there is no other, never. */
+/* Send waiting tasks. The rest goes after the next answer; if no answer is due, fail it. */
 static void send_tasks(struct session *jar)
 {
 	struct session_task *next;

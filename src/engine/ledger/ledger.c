@@ -25,7 +25,7 @@
 #define GONE_MS 50
 #define RECORDS_PER_TURN 64
 #define SEND_BUFFER_BYTES (1 << 20)
-/* As many places as a PATH may have. */
+/* The most directories of a PATH to ask about. */
 #define COMMANDS_ASKED_MAX 64
 
 void ledger_denials_done(struct denial_list *denials)

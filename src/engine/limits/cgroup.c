@@ -30,7 +30,7 @@
 #define NAME_PREFIX "belljar-"
 /* The prefix and 16 digits: survey_find_cgroups() makes the names. */
 #define NAME_LEN (sizeof(NAME_PREFIX) - 1 + 16)
-/* Where we go ourselves while a run has our own cgroup. */
+/* The engine's cgroup while runs use the one that it came from. */
 #define ENGINE_SUFFIX "-engine"
 #define MAKE_TRIES 50
 #define MAKE_WAIT_NS 1000000L
@@ -209,7 +209,7 @@ static int kill_together(const struct cgroup *cgroup)
 	return rc == -ENOENT ? 0 : rc; /* it is there since 4.19; without it we kill the rest ourselves */
 }
 
-/* The kernel tells when it has killed. Without that it is only seen at the end. */
+/* Open the kernel's notice of kills. Without it the engine sees a kill only at the end. */
 static void open_notice(struct cgroup *cgroup)
 {
 	AUTO_CLOSE int event_fd = -1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/limits/limiter.c - hold a run to its limits: from opened to stopped, and what is next
+ * engine/limits/limiter.c - hold a run to its limits: open, schedule the looks, stop
  *
- * Which limits a cgroup has held is in limiter_cgroup.c. The others are measured: limiter_look.c has the looker look,
- * limiter_judge.c judges what that showed, and says when the next look must be. limiter_account.c adds up what was used.
+ * limiter_cgroup.c reads the limits that a cgroup holds. The others are measured: limiter_look.c has the looker
+ * look, limiter_judge.c judges the result and sets the time of the next look. limiter_account.c adds up the use.
  *
- * One timer says when to look again, for both. Nothing that a jar does holds the loop up: another process looks (looker.h),
- * and the engine hears from it.
+ * One timer schedules both. A jar cannot block the loop: another process looks (looker.h) and reports to the
+ * engine.
  */
 #include "engine/limits/limiter_parts.h"
 
@@ -147,7 +147,7 @@ bool limiter_start(struct limiter *limiter, pid_t pid)
 	if (limiter->plan->metered && limiter->meter.proc_fd < 0 &&
 	    (limiter->plan->rung == RUNG_NAMESPACE || helper_meter_follow(&limiter->meter, pid) < 0))
 		return false;
-	/* Where the host hides processes from us we would look in vain. A minder may be gone already. */
+	/* A look is useless if the host hides processes. A minder may be gone already. */
 	if (limiter->plan->metered && limiter->plan->rung != RUNG_NAMESPACE && !limiter->jar &&
 	    !helper_meter_can_see(&limiter->meter))
 		return false;

@@ -31,7 +31,7 @@ uint64_t limiter_command_ns(const struct limiter *limiter, uint64_t cpu_ns)
 	return cpu_ns - MIN_OF(cpu_ns, (limiter->launch_user_us + limiter->launch_system_us) * 1000);
 }
 
-/* --- while it goes on --------------------------------------------------------------------------------------- */
+/* --- during the run ----------------------------------------------------------------------------------------- */
 
 uint64_t limiter_share(const struct limiter *limiter, enum limit_name name)
 {
@@ -104,7 +104,7 @@ static void check_cpu(struct limiter *limiter, const struct cgroup_reading *read
 				 is_cgroup ? limiter_cgroup_cpu_source(limiter) : "rusage", CAUSE_NONE);
 }
 
-/* What was waited for. */
+/* Note the use of reaped processes. */
 static void note_waited(const struct limiter *limiter, const struct rusage *usage, struct observation *seen)
 {
 	uint64_t user_us = to_microseconds(usage->ru_utime), system_us = to_microseconds(usage->ru_stime);
@@ -149,7 +149,7 @@ static void note_memory(const struct limiter *limiter, const struct cgroup_readi
 
 		seen->memory_by = limits_cgroup_word(&limiter->cgroup);
 		seen->peak_memory_bytes = reading->peak_memory_bytes;
-		/* What the limit's notice saw may have grown since: large pages are refused before the last of the small ones is. */
+		/* The use may have grown since the notice: the kernel refuses large pages before small ones. */
 		if (hit->is_hit && hit->has_peak)
 			hit->peak = MAX_OF(hit->peak, reading->peak_memory_bytes);
 	} else if (limiter_is_metered(limiter, GUARANTEE_MEMORY)) {
@@ -165,13 +165,13 @@ static void note_processes(const struct limiter *limiter, const struct cgroup_re
 	if (reading->has_peak_pids && limiter->jar)
 		seen->peak_processes = reading->peak_pids;
 	else if (reading->has_peak_pids)
-		/* The jar's first process is no part of the run; helpers that made the jar may have been more than the run. */
+		/* The jar's first process does not count. The helpers that made the jar may exceed the limit. */
 		seen->peak_processes = MIN_OF(MAX_OF(reading->peak_pids, 2) - 1, limiter->plan->limits.pids);
 	else if (limiter->peak_processes)
 		seen->peak_processes = limiter->peak_processes;
 }
 
-/* What children wrote that no parent waited for shows only there. */
+/* Only the file systems show what children wrote that no parent waited for. */
 static void check_growth(struct limiter *limiter, const struct meter_reading *places)
 {
 	uint64_t grown = limiter->reading.has_lost_writes ? helper_meter_grown_bytes(&limiter->meter) : 0;

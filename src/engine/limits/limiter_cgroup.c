@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/limits/limiter_cgroup.c - which limits a cgroup has held, by what its files say
+ * engine/limits/limiter_cgroup.c - read from a cgroup's files which limits it has held
  *
- * The kernel ends a run for its memory and refuses forks by itself; here it is only found out, and told. It gives notice
- * before it kills, so the files are read again until the kill is there. CPU time no cgroup limits: that is looked at.
+ * The kernel ends a run for its memory and refuses forks by itself; this file detects and reports that. The kernel's
+ * notice comes before the kill, so read the files again until they show it. No cgroup limits CPU time: measure it.
  */
 #include "engine/limits/limiter_parts.h"
 
@@ -32,7 +32,7 @@ static bool is_at_limit(const struct limiter *limiter, const struct cgroup_readi
 	       reading->peak_memory_bytes + MEMORY_SLACK >= limiter->plan->limits.memory_bytes;
 }
 
-/* Whose limit it was: the run's own, or that of the session around it. NULL: none of ours. */
+/* Find the limiter whose limit was reached: the run's own, or its session's. NULL: neither. */
 static const struct limiter *over_memory(const struct limiter *limiter, const struct cgroup_reading *reading)
 {
 	struct cgroup_reading jars;

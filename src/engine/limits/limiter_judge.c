@@ -28,7 +28,7 @@
 #define HIDDEN_ROUNDS_MAX 3
 #define SECOND_NS 1000000000ULL
 
-/* How long all processors together need for what is @left, which takes one of them 1 / @speed seconds each. */
+/* The time in which all processors together can use @left units, at @speed units a second each. */
 static uint64_t time_for(const struct limiter *limiter, uint64_t left, uint64_t speed, uint64_t most_ns)
 {
 	double ns = (double)left * SECOND_NS / (double)speed / limiter->cpu_count;
@@ -216,7 +216,7 @@ static uint64_t judge_whole(struct limiter *limiter, const struct looker_answer 
 	const struct meter_reading *reading = &answer->reading;
 	uint64_t interval = LIMITER_INTERVAL_MAX_NS;
 
-	/* Another looker, should this one be lost, goes on from here. */
+	/* If this looker is lost, another one continues from here. */
 	limiter->reading = *reading;
 	limiter->excess_bytes = answer->excess_bytes;
 	limiter->meter.hidden_rounds = answer->hidden_rounds;
@@ -236,7 +236,7 @@ static uint64_t judge_whole(struct limiter *limiter, const struct looker_answer 
 	return MAX_OF(interval, MIN_OF(answer->spent_ns * COST_RATIO, INTERVAL_COSTLY_NS));
 }
 
-/* It was given up. */
+/* Judge a look that stopped, because there are too many processes. */
 static uint64_t judge_crowd(struct limiter *limiter, const struct looker_answer *answer)
 {
 	uint64_t own = plan_has_minders(limiter->plan) ? PLAN_MINDERS_ROOM : 0;

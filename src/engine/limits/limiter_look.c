@@ -2,9 +2,9 @@
 /*
  * engine/limits/limiter_look.c - have the looker look, one question at a time, and notice when no answer comes
  *
- * The looker is a copy of the engine and has a limiter of its own, as it was when the looker was made; limiter_on_question()
- * runs there. The engine learns only what an answer has. A looker that was killed is replaced for the next look. One that waits for a process of
- * the run is given ten seconds; then what is measured is no longer held, and the run ends.
+ * The looker is a copy of the engine, with a copy of the limiter from that moment; limiter_on_question() runs
+ * there. The engine gets only the answers. It replaces a killed looker for the next look. If a process of the
+ * run blocks the looker for ten seconds, measured limits are not held any more, and the run ends.
  */
 #include "engine/limits/limiter_parts.h"
 
@@ -12,9 +12,9 @@
 
 #include "base/sys/calls.h"
 
-/* So often in a row, LIMITER_INTERVAL_MAX_NS apart, the looker is found waiting for a process of the jar: ten seconds. */
+/* The checks in a row, LIMITER_INTERVAL_MAX_NS apart, that find the looker blocked by the jar: ten seconds. */
 #define BLOCKED_MAX 40
-/* Of the time a weighing took, so much must pass before the next one that nothing new asks for. */
+/* The pause before a repeated weighing, in multiples of the time that the last one took. */
 #define WEIGHING_RATIO 10
 
 /* --- in the looker ------------------------------------------------------------------------------------------ */
@@ -120,7 +120,7 @@ uint64_t limiter_begin_look(struct limiter *limiter)
 	return rc < 0 ? LIMITER_INTERVAL_SHORT_NS : LIMITER_INTERVAL_MAX_NS;
 }
 
-/* The kernel tells nothing of a process while that holds a lock of its own memory. */
+/* The kernel reports nothing about a process that holds its own memory lock. */
 void limiter_check_looker(struct limiter *limiter)
 {
 	limiter->blocked_times = helper_looker_is_blocked(limiter->looker) ? limiter->blocked_times + 1 : 0;

@@ -32,7 +32,7 @@ static const enum outcome outcome_of_cause[] = {
 	[CAUSE_DISK] = OUTCOME_DISK,
 	[CAUSE_OUTPUT] = OUTCOME_OUTPUT,
 	[CAUSE_NET] = OUTCOME_NET,
-	/* It has none of its own: SIGKILL ended the main process, or it ended by itself. limits_hit says the rest. */
+	/* It has no outcome of its own: SIGKILL ended the main process, or it exited. limits_hit has the limit. */
 	[CAUSE_PIDS] = OUTCOME_EXITED,
 	[CAUSE_CANCELLED] = OUTCOME_CANCELLED,
 	[CAUSE_OUTPUT_LOST] = OUTCOME_CANCELLED,
@@ -204,7 +204,7 @@ static void exec_word(const struct plan *plan, const struct observation *seen, s
 		text_append_string(out, "+seccomp");
 }
 
-/* What the process has turned off for itself, and what the kernel holds for all. */
+/* Write which kinds of speculation the process turned off, and which the kernel blocks for all. */
 static void speculation_word(const struct plan *plan, const struct observation *seen, struct text *out)
 {
 	const struct plan_step *step = done_step(plan, seen, STEP_SPECULATION, 0);
@@ -411,7 +411,7 @@ static void write_base64(const struct result_source *source, enum stream_index s
 
 static const char *const stream_names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
 
-/* For those who get the bytes by other means, and make text of them. */
+/* Write the cuts, for readers that get the bytes by other means and turn them into text. */
 static void write_cuts(const struct result_source *source, struct json_writer *writer)
 {
 	json_open_object(writer, "cut");

@@ -24,7 +24,7 @@ _Static_assert(ARRAY_LEN(kind_names) == DENIAL_KIND_COUNT, "every kind has a nam
 
 /* --- what there is to say about one ------------------------------------------------------------------------- */
 
-/* Programs go on without it: what UDP is for, what the kernel says of the machine, a terminal, which every shell opens. */
+/* Whether programs continue without it: UDP, facts about the machine, the terminal that every shell opens. */
 static bool is_passing(const struct denial *denial)
 {
 	if (denial->path)
@@ -38,8 +38,8 @@ static const char *kind_of(const struct denial *denial)
 }
 
 /*
- * What a model can act on: it neither tries again blindly nor takes the program for broken. The cure is the owner's: as an
- * option for those who use the command line, and as a key for those who use a package.
+ * Write a sentence for language models, so that they neither try again blindly nor think that the program is
+ * broken. The cure is for the owner: an option for the command line, and a key for the packages.
  */
 static void write_sentence(const char *what, const char *access, const struct plan_explanation *explanation,
 			   struct json_writer *writer)
@@ -146,7 +146,7 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 		plan_explain_call(plan, denial->what, true, out);
 		return;
 	}
-	/* It was explained by who looked at the host; the engine does not look at what a command names. */
+	/* The helper that checked the host explained it; the engine never looks at paths that a command names. */
 	if (denial->path) {
 		escape_append(&out->why, denial->path->why, PATH_MAX);
 		text_append_string(&out->flag, denial->path->flag);
@@ -208,7 +208,7 @@ static void explain(const struct plan *plan, const struct denial *denial, struct
 	}
 }
 
-/* What there is no more of. */
+/* The resource that each limit is about. */
 static const char *const limit_words[] = {
 	[LIMIT_TIMEOUT] = "time",
 	[LIMIT_CPU_TIME] = "CPU time",
@@ -310,7 +310,7 @@ static void write_limit(const struct plan *plan, enum limit_name name, const str
 	json_close_object(writer);
 }
 
-/* A command goes on when the rest of its output is dropped; every other limit ends it, or refuses it something. */
+/* Whether the command continued: Belljar drops the rest of its output. Other limits end it or refuse something. */
 static bool is_passing_limit(const struct observation *seen, enum limit_name name)
 {
 	return name == LIMIT_OUTPUT && seen->cause != CAUSE_OUTPUT;
@@ -344,7 +344,7 @@ void result_write_denied(const struct plan *plan, const struct observation *seen
 
 /* --- in words ----------------------------------------------------------------------------------------------- */
 
-/* What ended the run is said already: result_explain(). */
+/* Whether this limit ended the run; result_explain() reports that one. */
 static bool is_the_end(const struct observation *seen, enum limit_name name)
 {
 	static const enum cause causes[] = {
@@ -356,7 +356,7 @@ static bool is_the_end(const struct observation *seen, enum limit_name name)
 	return causes[name] != CAUSE_NONE && causes[name] == seen->cause;
 }
 
-/* The limit of that number, of those that are told; LIMIT_NAME_COUNT: there are *@number fewer. */
+/* Find the reported limit *@number. LIMIT_NAME_COUNT: there are fewer, and their count is subtracted. */
 static enum limit_name limit_of(const struct observation *seen, size_t *number)
 {
 	for (int i = 0; i < LIMIT_NAME_COUNT; i++)

@@ -10,8 +10,8 @@
  *
  * Where each stream has a cap of its own there are two such stores, each with bytes of one stream only.
  *
- * A character that the cap cut is told from bytes that were never one by the three bytes next to each cut, which are
- * remembered although they are dropped.
+ * The store remembers the three dropped bytes next to each cut. They distinguish a character that the cap cut
+ * from bytes that never were one.
  */
 #include "engine/run/capture.h"
 
@@ -162,7 +162,7 @@ static void set_tags(uint64_t *tags, size_t at, size_t len, enum stream_index st
 	}
 }
 
-/* How many bytes from @at on, up to @max, belong to one stream, and to which. A word of 64 is looked at in one go. */
+/* Count the bytes from @at on, up to @max, of one stream, and find which; 64 at a time. */
 static size_t measure_run(const uint64_t *tags, size_t at, size_t max, enum stream_index *stream_out)
 {
 	uint64_t is_stderr = tags[at / WORD_BITS] >> (at % WORD_BITS) & 1;
@@ -327,7 +327,7 @@ static size_t find_cut(const struct edge *before, const struct edge *after, size
 	return front;
 }
 
-/* How many bytes at the end of the head belong to a character whose rest was dropped. */
+/* Count the bytes at the end of the head of a character whose rest was dropped. */
 static size_t cut_at_head(const struct store *store, enum stream_index stream)
 {
 	const struct text *head = &store->head[stream];
@@ -340,7 +340,7 @@ static size_t cut_at_head(const struct store *store, enum stream_index stream)
 	return find_cut(&before, &store->after_head[stream], &behind);
 }
 
-/* How many bytes at the beginning of the tail belong to a character whose beginning was dropped. */
+/* Count the bytes at the beginning of the tail of a character whose beginning was dropped. */
 static size_t cut_at_tail(const struct store *store, enum stream_index stream, const char *tail, size_t tail_len)
 {
 	const struct text *head = &store->head[stream];

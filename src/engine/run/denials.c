@@ -19,7 +19,7 @@ static void redact_name(const struct redactor *redactor, char *name, size_t size
 	snprintf(name, size, "%s", text_string(&shown));
 }
 
-/* A change for a path whose name is not shown would be one for another path. */
+/* Drop the proposed change if redaction changes the path: it would be for another path. */
 static void redact_path(const struct redactor *redactor, struct denial *denial)
 {
 	AUTO_TEXT path = {0}, why = {0}, warning = {0};

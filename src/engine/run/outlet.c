@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* What a pipe takes in one piece once it is reported writable. */
+/* The bytes that a pipe takes without blocking once it is writable. */
 #define CAREFUL_BYTES 4096
 
 static void on_ready(struct loop_watch *watch, uint32_t events);

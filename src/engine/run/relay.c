@@ -21,11 +21,11 @@
 #include "base/clock.h"
 
 #define BACKGROUND_RETRY_NS 200000000ULL
-/* No event tells that a reader has emptied a pipe which was not full: look again, soon at first. */
+/* No event reports that a reader emptied a pipe that was not full: look again, soon at first. */
 #define TAKEN_RETRY_LEAST_NS 50000ULL
 #define TAKEN_RETRY_MOST_NS 50000000ULL
 #define TEE_BYTES (64 << 10)
-/* A command that has not taken the end of its input from its terminal is told again, soon at first. */
+/* If the command has not read the end of input from its terminal, type it again, soon at first. */
 #define END_RETRY_LEAST_NS 100000000ULL
 #define END_RETRY_MOST_NS 1000000000ULL
 #define CONTROL_D 4
@@ -85,7 +85,7 @@ static void type_end(struct relay *relay)
 		if (modes.c_lflag & ICANON)
 			typed[1] = (char)modes.c_cc[VEOF];
 	}
-	/* Where the terminal has no room, it has unread ends enough. */
+	/* A terminal without room already has unread ends of input. */
 	if (write(relay->target_fd, typed + !is_entered, sizeof(typed) - !is_entered) < 0 && errno != EAGAIN &&
 	    errno != EINTR) {
 		stop(relay);
@@ -318,7 +318,7 @@ int run_relay_open(struct relay *relay, struct loop *loop, int source_fd, bool i
 void run_relay_hold(struct relay *relay, bool is_held)
 {
 	relay->is_held = is_held;
-	/* What was duplicated already goes on by itself. */
+	/* Bytes that were duplicated already need no event. */
 	if (is_held)
 		loop_remove(&relay->source);
 	else if (relay->source_fd >= 0 && relay->target_fd >= 0 && relay->begin == relay->end && !relay->retry.loop)

@@ -28,7 +28,7 @@
 
 /* A jar that was ended by a limit, and a reader that takes nothing: after this long the rest is dropped. */
 #define STALL_NS 1000000000ULL
-/* What a minder may take to kill and reap the rest: the run must be over within a second. */
+/* The time for a minder to kill and reap the rest: the run must be over within a second. */
 #define OVERDUE_NS 700000000ULL
 
 typedef void transition(struct run *run);
@@ -89,7 +89,7 @@ static void note_started(struct run *run)
 static void note_late_start(struct run *run)
 {
 	note_started(run);
-	/* As any other: the result says that the meter looked, if it still can. */
+	/* Start the meter as for any run, so that the result says so, if it still can. */
 	if (run_tell_early(run))
 		jar_slot_limiter_start(run->slot);
 }
@@ -209,7 +209,7 @@ static void start_draining(struct run *run)
 	loop_disarm(&run->grace);
 	run_relay_done(run->relay);
 	loop_arm(run->loop, &run->stall, sys_monotonic_ns() + STALL_NS, on_stall, run);
-	/* What a limit ended is not kept for a reader who may never come. */
+	/* After a limit do not keep the rest for a slow reader. */
 	run_streams_drain(&run->streams, run->request.is_rest_taken && run->seen.cause == CAUSE_NONE);
 }
 
@@ -306,7 +306,7 @@ void run_signal(struct run *run, int signal_number)
 
 void run_cancel(struct run *run, int signal_number)
 {
-	/* All is over but for a reader who takes nothing: who wants it ended does not wait for that one. */
+	/* Only a slow reader is left: a cancel does not wait for it. */
 	if (run->state == STATE_DRAINING) {
 		run_streams_drop(&run->streams);
 		run_handle(run, EVENT_DRAINED);

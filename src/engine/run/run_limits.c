@@ -2,8 +2,8 @@
 /*
  * engine/run/run_limits.c - which limits a run has reached, and the first thing that ended it
  *
- * Time and output are counted here, a file's size shows in how the command ended; the others are the limiter's and the
- * gate's. Each limit is told once. The first cause in time is kept, and none after the command has ended by itself.
+ * This file measures time and output. The command's wait status shows the limit on file size. The limiter and the gate
+ * hold the others. Each limit is reported once. The run keeps the first cause, and none after the command's own end.
  */
 #include "engine/run/run_parts.h"
 
@@ -84,8 +84,8 @@ void run_arm_deadline(struct run *run, uint64_t allowance_ns)
 /* --- other limits ------------------------------------------------------------------------------------------- */
 
 /*
- * Making the jar went over the limit, or the command did: on a busy host the minder reports the start late. If that report
- * still comes, it was the command. A limit that ends nothing is no matter of a run that has not begun.
+ * The making of the jar or the command went over the limit: on a busy host the minder reports the start late.
+ * If that report still comes, it was the command. Before the start ignore a limit that does not end the run.
  */
 static void end_early(struct run *run, enum limit_name name, const struct limit_hit *hit, enum cause cause)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/run/run_news.c - what the run hears from its slot: messages of the minder, the closing of the jar, the end
+ * engine/run/run_news.c - the events of a run's slot: messages of the minder, the closing of the jar, the end
  *
- * What is said is noted in the observation, or handed to whom it is for. What follows from it for the run is an event, and
- * decided by the table in run.c.
+ * This file notes each message in the observation, or passes it to its receiver. If it concerns the run's
+ * state, it raises an event for the table in run.c.
  */
 #include "engine/run/run_parts.h"
 
@@ -157,7 +157,7 @@ void run_on_message(void *owner, const struct jar_message *message, int fd)
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
 
-/* Nothing is left of what the command had left behind. The result was told before. */
+/* The processes that a detached command left are gone. The result was reported before. */
 static void on_emptied(struct run *run, const struct rusage *usage)
 {
 	struct observation unseen = {0};

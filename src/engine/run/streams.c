@@ -34,7 +34,7 @@ static void end_stream(struct stream *stream)
 {
 	const struct streams_listener *listener = &stream->streams->listener;
 
-	/* A jar that could not be made is no end: the run may start in another one. */
+	/* Do not report an end before the start: after a failed jar the run may start in another one. */
 	if (stream->is_ended || !stream->streams->is_started)
 		return;
 	stream->is_ended = true;
@@ -47,7 +47,7 @@ static uint64_t room_below(uint64_t limit, uint64_t delivered)
 	return limit == LIMIT_NONE ? LIMIT_NONE : limit - MIN_OF(limit, delivered);
 }
 
-/* Count against the cap; what fits goes on. */
+/* Count bytes against the cap, and pass on those that fit. */
 static void deliver(struct stream *stream, const char *bytes, size_t len)
 {
 	static const char *const names[] = {[STREAM_STDOUT] = "stdout", [STREAM_STDERR] = "stderr"};
@@ -215,7 +215,7 @@ void run_streams_lose(struct streams *streams)
 		was_waiting |= streams->items[i].is_waiting;
 		streams->items[i].is_waiting = false;
 	}
-	/* Those who asked to wait will never ask for more. If none did, the draining is under way. */
+	/* A listener that asked to wait will not ask for more. If none did, the draining is under way. */
 	if (streams->is_draining && was_waiting)
 		drain(streams);
 }

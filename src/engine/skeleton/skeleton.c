@@ -35,7 +35,7 @@
 #include "base/reap/reap.h"
 #include "workspace/workspace_digest.h"
 
-/* It changes when the same steps make something else. */
+/* The version of the content: change it when the same steps make other files. */
 #define FORMAT 2
 #define ENTRY_BYTES 16384
 /* Keep the names that were used last: this many, each for this long after its last use. */
@@ -54,7 +54,7 @@ static bool is_private(const struct stat *status)
 	return S_ISDIR(status->st_mode) && status->st_uid == geteuid() && !(status->st_mode & 077);
 }
 
-/* Whose they are is looked at when they are opened. */
+/* Make the directories; opening them checks their owner. */
 static void make_directories(const char *base, bool is_own)
 {
 	AUTO_CLOSE int fd = open(base, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -67,8 +67,8 @@ static void make_directories(const char *base, bool is_own)
 }
 
 /*
- * One place for each user, whatever the environment says: with another one for each session, a jar that hides the place of its own
- * session could write to another session's. Where that directory is not there, jars make their roots themselves.
+ * Use one directory for each user, and ignore the environment: with one for each session, a jar that hides its own
+ * session's directory could write to another session's. Without that directory jars make their roots themselves.
  */
 int skeletons_find(struct host *host)
 {
@@ -275,7 +275,7 @@ static int leave_file(int directory_fd, const char *name, const char *content)
 	return fd < 0 || write(fd, content, strlen(content)) < 0 ? -errno : 0;
 }
 
-/* It is there, and whole; @status says what there is. */
+/* Open a complete skeleton and lock it; @status describes it, if it exists. */
 static int use(int directory_fd, const char *name, struct stat *status)
 {
 	AUTO_CLOSE int fd = openat(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
