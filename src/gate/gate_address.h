@@ -7,7 +7,7 @@
 
 #include "policy/net_address.h"
 
-/* To reach it the host would use the same address as the source: it is its own. Nothing is sent. */
+/* Report whether @address is the host's own: the host would also use it as the source to reach it. Sends nothing. */
 bool gate_address_is_own(bool is_ipv6, const uint8_t *address);
 
 #endif

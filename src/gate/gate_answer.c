@@ -2,8 +2,9 @@
 /*
  * gate/gate_answer.c - answer the questions that a jar asks of any name server
  *
- * A name that some rule allows, or that can be asked about, has an IPv4 address, made up, and no other record: no IPv6 address, and none of those that carry
- * keys for hiding the name of a server. Every other name does not exist, and nobody outside hears of it.
+ * If a rule allows a name, or the gate can ask about it, the answer is one made-up IPv4 address. There is no other
+ * record: no IPv6 address, and no keys for hiding the name of a server. Every other name does not exist, and no
+ * outside server sees it.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,7 +18,7 @@
 #define DATAGRAMS_PER_TURN 64
 #define STREAM_NS 10000000000ULL
 
-/* Whose an address is: nobody can allow that, and made-up addresses are nobody's. */
+/* Report whether this asks for the name of an address. No rule can allow that, and made-up addresses have no owner. */
 static bool is_reverse(const char *name)
 {
 	size_t len = strlen(name), end_len = strlen(".arpa");
@@ -190,7 +191,7 @@ void gate_answer_on_stream(struct loop_watch *watch, uint32_t events)
 			gate_pause(gate, true);
 		return;
 	}
-	/* The oldest makes room: whoever keeps one open has had its time. */
+	/* Close the oldest stream to make room. */
 	if (gate->stream_count >= GATE_DNS_STREAMS_MAX) {
 		for (stream = gate->streams; stream->next;)
 			stream = stream->next;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_ask.c - questions about what no rule decides
+ * gate/gate_ask.c - questions about hosts that no rule decides about
  *
- * A connection waits, and its engine is asked about the host and port. Connections to the same share a question. A program can
- * ask for as many hosts as it likes: what is beyond the bounds is refused. The name itself is asked of nobody outside before the
- * answer is yes.
+ * A connection waits while the gate asks the engine about its host and port. Connections to the same host and port
+ * share a question. A program can try any number of hosts: beyond the bounds the gate refuses. Do not resolve the name
+ * before the user agrees.
  */
 #include <string.h>
 

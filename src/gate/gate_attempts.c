@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_attempts.c - see connections and datagrams that the kernel refuses because nobody listens there
+ * gate/gate_attempts.c - record connections and datagrams that the kernel refuses because no process listens there
  *
- * Raw sockets of the jar's network get a copy of what is sent to any address. A filter in the kernel leaves the first packet of
- * each connection, and datagrams that are no questions for a name server. Nothing is ever sent by these sockets, and nothing
- * is decided here: what the rules allow is none of its business, all else has been refused already.
+ * Raw sockets of the jar's network get a copy of each packet to any address. A filter in the kernel passes the first
+ * packet of each connection, and datagrams to any port but DNS. These sockets never send, and this file decides
+ * nothing: the rules have already refused what it records.
  */
 #include <arpa/inet.h>
 #include <linux/filter.h>
@@ -88,13 +88,13 @@ bool gate_attempts_prepare(struct gate_process *gate, int fd)
 
 /* --- what they say ------------------------------------------------------------------------------------------ */
 
-/* What came before the filter was there is looked at here too. */
+/* Filter again: packets can come before the socket has its filter. */
 static bool read_transport(struct attempt *attempt, const uint8_t *header, size_t len)
 {
 	if (len < (attempt->is_datagram ? PORT_TO + 2 : TCP_FLAGS + 1))
 		return false;
 	attempt->port = (uint16_t)(header[PORT_TO] << 8 | header[PORT_TO + 1]);
-	/* Questions are answered, whoever is asked, and however. */
+	/* The gate answers DNS questions to any address, by datagram and by stream. */
 	if (attempt->port == DNS_PORT)
 		return false;
 	return attempt->is_datagram || (header[TCP_FLAGS] & TCP_SYN_ACK) == TCP_SYN;

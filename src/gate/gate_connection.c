@@ -6,12 +6,12 @@
  *      │   └─ another port than 80 and 443 ─┘
  *      └─ no rule decides ──► ASKING ──► as those that a rule allows
  *
- * The address that a program connected to says which name it means, since that name has no other. On ports 80 and 443 the
- * first bytes must name the same host before anything happens outside. On other ports a server may have to speak first: there
- * bytes from the jar wait until they are seen to be neither TLS nor HTTP for another host.
+ * The address that a program connected to says which name it means, since that name has no other. On ports 80 and 443
+ * the first bytes must name the same host before anything happens outside. On other ports a server may have to speak
+ * first: there bytes from the jar wait until they are seen to be neither TLS nor HTTP for another host.
  *
- * Of TLS the ClientHello goes on, and no byte more before the host has answered: if it asks for a second one, that must have the
- * same name, since it is the one that counts.
+ * Of TLS the ClientHello goes on, and no byte more before the host has answered: if it asks for a second one, that
+ * must have the same name, since it is the one that counts.
  *
  * A refusal is a reset: a polite end would be taken for an answer.
  */
@@ -39,7 +39,7 @@
 #define LAST_DIAL_NS 30000000000ULL
 /* In the jar's side of a connection, each way; the kernel doubles it for what it keeps beside. */
 #define JAR_BUFFER_BYTES (256 << 10)
-/* So many connections at a time may have more from their host. */
+/* At most this many connections at a time may buffer more from their host. */
 #define LARGE_CONNECTIONS 4
 
 enum connection_state { STATE_ASKING, STATE_SNIFFING, STATE_RESOLVING, STATE_DIALLING, STATE_RELAYING };
@@ -56,7 +56,7 @@ struct connection {
 	bool is_inspected; /* by the rule that allows it */
 	bool is_tls;
 	bool is_retried;  /* the host has asked for a second ClientHello */
-	bool is_answered; /* no rule allows it, but whoever was asked */
+	bool is_answered; /* no rule allows it, but the answer to a question does */
 	uint16_t port;
 	struct address_permit permit; /* by the rule that allows it */
 	struct question *question;    /* while it waits for the answer; else NULL */
@@ -79,10 +79,10 @@ static void set_number(int fd, int level, int name, int value)
 }
 
 /*
- * Small pieces go at once; what is urgent is a byte like others, in the order in which it was sent. What waits is memory of the
- * host's, whatever the jar's limit is: a jar that does not read has a buffer of fixed size. So has each host but for a few, for
- * which the kernel adapts it: one download keeps its speed. A clamp of the window would not last, since the kernel lifts it when it
- * adapts the buffer.
+ * Small pieces go at once; what is urgent is a byte like others, in the order in which it was sent. What waits is
+ * memory of the host's, whatever the jar's limit is: a jar that does not read has a buffer of fixed size. So has each
+ * host but for a few, for which the kernel adapts it: one download keeps its speed. A clamp of the window would not
+ * last, since the kernel lifts it when it adapts the buffer.
  */
 static void prepare(const struct gate_process *gate, int fd, bool is_jars)
 {
@@ -166,8 +166,8 @@ void gate_connection_sweep(struct gate_process *gate)
 /* --- relaying ----------------------------------------------------------------------------------------------- */
 
 /*
- * No more bytes may go through. It stays as it is until the engine has ended the run: a reset would let the command end by itself
- * first. What is still in its sockets belongs to that run, and never goes on its way.
+ * No more bytes may go through. It stays as it is until the engine has ended the run: a reset would let the command
+ * end by itself first. What is still in its sockets belongs to that run, and never goes on its way.
  */
 static void stop(struct connection *connection)
 {
@@ -248,7 +248,7 @@ static void pump(struct connection *connection)
 		stop(connection);
 		return;
 	}
-	/* When the jar is gone nobody waits for an answer. */
+	/* When the jar is gone no process waits for a response. */
 	if (rc == 0 && connection->up.is_shut && (connection->down.is_shut || gate->drain_until_ns)) {
 		end(connection, false);
 		return;
@@ -508,9 +508,9 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 			loop_remove(watch);
 		return;
 	}
-	/* It was reset from inside: nobody is left to bring anything to, or to bring it from. */
+	/* The jar's side reset it: there is nothing left to relay. */
 	if (events & EPOLLERR) {
-		/* Its last words may say why. */
+		/* The last bytes may carry the cause. */
 		if (connection->inspection)
 			pump(connection);
 		end(connection, true);
@@ -526,7 +526,7 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 
 /* --- accepting ---------------------------------------------------------------------------------------------- */
 
-/* Loopback, metadata and the like are nobody's to allow by the way; an address out of the names' range is nobody's at all. */
+/* Never ask about loopback or metadata addresses, nor about made-up addresses that stand for no name. */
 static bool may_be_asked_about(const struct connection *connection)
 {
 	const struct dns_address *address = &connection->addresses.items[0];
@@ -560,7 +560,7 @@ static void ask(struct connection *connection)
 	connection->question = gate_ask_about(connection->gate, &rule);
 }
 
-/* Whom it is for, by the address that it was made to. False: nobody that it may reach. */
+/* Find the host of a connection by its destination address, and apply the rules. False: refuse it. */
 static bool identify(struct connection *connection, const union address *to)
 {
 	struct gate_process *gate = connection->gate;
@@ -588,14 +588,14 @@ static bool identify(struct connection *connection, const union address *to)
 		connection->permit = (struct address_permit){verdict.rule->kind, verdict.rule->may_be_private};
 	else if (!verdict.rule)
 		ask(connection);
-	/* Attempts are seen elsewhere, but for those that might have been asked about. */
+	/* gate_attempts.c records most refusals. Record those that it cannot see, or that could have been asked about. */
 	if (!verdict.is_allowed && !connection->question &&
 	    ((gate->page->may_ask && !verdict.rule) || !(is_ipv6 ? gate->sees_ipv6 : gate->sees_ipv4)))
 		record(connection, DENIAL_BY_RULE, NULL);
 	connection->is_inspected = verdict.is_allowed && name &&
 				   (verdict.rule->is_inspected || (is_web_port(connection->port) && gate->inspector &&
 								   gate->inspector->has_secret(gate->inspector, name)));
-	/* Nothing goes unseen where it is to be looked at. */
+	/* Refuse a connection that needs inspection if there is no inspector. */
 	return connection->question || (verdict.is_allowed && (!connection->is_inspected || gate->inspector));
 }
 

@@ -2,7 +2,7 @@
 /*
  * gate/gate_dns.h - DNS messages: questions that a jar asks, and answers that the host's name servers give
  *
- * Pure, bounded, without allocation: every byte read here is somebody else's.
+ * Pure, bounded, without allocation: every byte read here is untrusted.
  */
 #ifndef BELLJAR_GATE_GATE_DNS_H
 #define BELLJAR_GATE_GATE_DNS_H
@@ -21,7 +21,7 @@ struct dns_question {
 	char name[NET_NAME_SIZE]; /* clean; empty: that is no host name */
 	uint16_t type;
 	size_t end;    /* of the question in the message */
-	bool has_edns; /* who asks knows extensions */
+	bool has_edns; /* the sender knows extensions (EDNS) */
 };
 
 struct dns_address {
@@ -35,23 +35,23 @@ struct dns_addresses {
 	uint32_t ttl_s; /* the least */
 };
 
-/* A message from the jar. False: there is nothing to answer. */
+/* Read a message from the jar. False: it needs no answer. */
 bool gate_dns_read_question(const uint8_t *message, size_t len, struct dns_question *question);
 /*
- * The answer to it, in @out with room for DNS_MESSAGE_MAX: @code, or if that is 0, the IPv4 address @address in host order (0:
- * there is no such record). @reason goes along where who asks can take it; NULL: none. Returns its length.
+ * Write the answer to @out, which has room for DNS_MESSAGE_MAX: @code, or if that is 0, the IPv4 address @address in
+ * host order (0: no such record). Add @reason if the sender knows extensions; NULL: none. Returns the length.
  */
 size_t gate_dns_write_answer(const uint8_t *message, const struct dns_question *question, unsigned code,
 			     uint32_t address, const char *reason, uint8_t *out);
 
-/* A question for a name server: its length. */
+/* Write a question for a name server. Returns the length. */
 size_t gate_dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_t *out);
 /*
- * What came back. True: it is the answer to that question; its addresses are added to @addresses, and *@code is how it went.
+ * Read a reply. True: it answers that question; add its addresses to @addresses, and set *@code to its response code.
  */
 bool gate_dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
 			  struct dns_addresses *addresses, unsigned *code);
-/* Is it only the part of an answer that a datagram can hold? */
+/* Report whether the answer is truncated, because a datagram could not hold it. */
 bool gate_dns_is_cut(const uint8_t *message, size_t len);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * gate/gate_main.c - the process of a gate: from its start to its end
  *
- * Its control socket is its leash: when the engine's end closes, the jar is gone, or the engine is. What the jar has sent until
- * then is brought to its end, for a moment, and then the process leaves.
+ * Its control socket is its leash: when the engine's end closes, the jar is gone, or the engine is. What the jar has
+ * sent until then is brought to its end, for a moment, and then the process leaves.
  */
 #include "gate/gate_main.h"
 
@@ -152,7 +152,7 @@ static void on_control(struct loop_watch *watch, uint32_t events)
 	gate_attempts_drain(gate);
 	close_listeners(gate);
 	gate->drain_until_ns = sys_monotonic_ns() + DRAIN_NS;
-	/* Nobody reads files for it any more. */
+	/* The engine does not read files for it any more. */
 	gate->resolver.refresh = NULL;
 	take_files(gate);
 	gate_connection_drain(gate);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_main.h - what the program does when it is started as a gate's process
+ * gate/gate_main.h - the main function of a gate's process
  */
 #ifndef BELLJAR_GATE_GATE_MAIN_H
 #define BELLJAR_GATE_GATE_MAIN_H
@@ -8,7 +8,7 @@
 #include "base/base.h"
 
 struct gate_inspector;
-/* What the program does when it is started as a gate's process; @inspector may be NULL. Never returns. */
+/* Run as a gate's process; @inspector may be NULL. Never returns. */
 int gate_main(struct gate_inspector *inspector);
 
 #endif

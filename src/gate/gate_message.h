@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_message.h - what a gate's process and its engine say to each other
+ * gate/gate_message.h - messages between a gate's process and its engine
  *
- * One socket, one datagram for each message, fixed numbers and one text. Either side reads what the other sends as if it
- * were hostile: a message that is not exactly what its kind says is no message. Rules travel as text, in their canonical form,
- * and are parsed again where they arrive.
+ * One socket, one datagram for each message, fixed numbers and one text. Either side reads messages as if the other
+ * side were hostile, and drops a message that does not match its kind exactly. A rule is sent as text in its canonical
+ * form, and the receiver parses it again.
  */
 #ifndef BELLJAR_GATE_GATE_MESSAGE_H
 #define BELLJAR_GATE_GATE_MESSAGE_H
@@ -17,15 +17,15 @@
 enum gate_message_kind {
 	/* from the gate */
 	GATE_LOOK = 1,  /* look at the page */
-	GATE_DONE,      /* the rule of change `number` holds */
-	GATE_FULL,      /* it does not: there are too many */
-	GATE_QUESTION,  /* question `number`: may what `rule` names be reached? */
-	GATE_WITHDRAWN, /* nobody waits for the answer any more */
-	GATE_STALE,     /* somebody wants a name's addresses: read the host's files about names again */
+	GATE_DONE,      /* the rule of change `number` is in force */
+	GATE_FULL,      /* it is not: there are too many rules */
+	GATE_QUESTION,  /* question `number`: may the jar reach the host and port of `rule`? */
+	GATE_WITHDRAWN, /* question `number` needs no answer any more */
+	GATE_STALE,     /* a lookup waits: read the host's files about names again */
 	/* from the engine */
-	GATE_RULE,   /* change `number`: from now on this rule holds */
-	GATE_ANSWER, /* to question `number`, from the run `run`; 0: from nobody */
-	GATE_FILES,  /* the page has what they say */
+	GATE_RULE,   /* change `number`: put this rule in force */
+	GATE_ANSWER, /* to question `number`, from the run `run`; 0: no run answered */
+	GATE_FILES,  /* the page has the contents of the host's files */
 	GATE_MESSAGE_KIND_COUNT,
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_page.h - memory that a gate shares with its engine: what it is to do, and what it has counted
+ * gate/gate_page.h - memory that a gate shares with its engine: the gate's settings and its counters
  *
- * The engine fills the first part in before the gate starts, and sets limits later. The gate counts; the engine reads that at
- * any time and waits for nobody. A gate is closer to hostile bytes than the engine: whatever the engine reads here it
- * checks first.
+ * The engine writes the first part before the gate starts, and sets limits later. The gate writes the counters; the
+ * engine reads them at any time, without a lock. The gate reads hostile bytes, so the engine checks every value that
+ * it reads here.
  */
 #ifndef BELLJAR_GATE_GATE_PAGE_H
 #define BELLJAR_GATE_GATE_PAGE_H
@@ -22,17 +22,17 @@
 /* Runs at once that can have rules of their own. */
 #define GATE_RUNS_MAX 64
 #define GATE_PAGE_MAGIC 0x67617465U
-/* What is read of the host's /etc/hosts. */
+/* At most this much of the host's /etc/hosts is read. */
 #define GATE_HOSTS_TEXT_SIZE (256 << 10)
 
-/* What went to one host and port. */
+/* Traffic with one host and port. */
 struct gate_host {
 	char host[GATE_HOST_SIZE];
 	uint32_t port;
 	_Atomic uint64_t connections, bytes_out, bytes_in;
 };
 
-/* What was refused: attempts at one host and port, for one reason. */
+/* Refused attempts at one host and port, for one reason. */
 struct gate_denial {
 	uint32_t kind, reason, port;
 	_Atomic uint32_t is_told; /* the engine was told since it cleared this */
@@ -44,20 +44,20 @@ struct gate_page {
 	/* by the engine, before the start */
 	uint32_t magic;
 	uint32_t socket_count;           /* descriptors from GATE_FIRST_SOCKET_FD on */
-	uint32_t has_vault;              /* behind these: what only an inspecting gate may know */
+	uint32_t has_vault;              /* behind these: the vault, for an inspecting gate only */
 	uint32_t published_count;        /* listeners of the host's, behind these ... */
 	uint16_t published[PUBLISH_MAX]; /* ... each for this port of the jar */
 	uint32_t rule_count;             /* behind this structure */
 	int32_t landlock_abi;
-	uint32_t may_ask;        /* ask about what no rule decides, */
-	uint64_t ask_timeout_ns; /* and wait so long */
-	uint32_t id;             /* the host id to become; 0: stay who it is */
+	uint32_t may_ask;        /* ask about hosts that no rule decides about */
+	uint64_t ask_timeout_ns; /* the longest wait for an answer */
+	uint32_t id;             /* the host id to become; 0: keep the id */
 	/* by the engine, at any time */
 	_Atomic uint64_t connections_max;     /* at once */
 	_Atomic uint64_t bytes_max;           /* both ways, since the gate began */
-	_Atomic uint32_t can_ask;             /* there is a run that answers, or will */
-	_Atomic uint32_t runs[GATE_RUNS_MAX]; /* numbers of runs that go on; rules of others hold no longer; 0: none */
-	/* by the engine, before the start, and between GATE_STALE and GATE_FILES: what the host's files say of names */
+	_Atomic uint32_t can_ask;             /* a run answers questions, or will */
+	_Atomic uint32_t runs[GATE_RUNS_MAX]; /* numbers of active runs; rules of other runs are void; 0: free */
+	/* by the engine, before the start, and between GATE_STALE and GATE_FILES: the host's files about names */
 	struct resolver_servers servers;
 	char hosts_text[GATE_HOSTS_TEXT_SIZE];
 	/* by the gate */
@@ -77,7 +77,7 @@ struct gate_page {
 #define GATE_CONTROL_FD 3
 #define GATE_PAGE_FD 4
 #define GATE_FIRST_SOCKET_FD 5
-/* What its program is started with. */
+/* The arguments of its program. */
 #define GATE_ARGUMENT "gate-process"
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * gate/gate_process.h - what the files of a gate's process share
  *
- * One thread, one loop. The process holds sockets of the jar's network, which it was given, and sockets of the host's, which
- * it makes itself; it never passes any on. It has no files: what it must read it reads before its walls are up.
+ * One thread, one loop. The engine gave the process sockets of the jar's network; sockets of the host's network it
+ * makes itself. It passes no socket on. It reads all files that it needs before gate_put_up_walls() takes file access
+ * away.
  */
 #ifndef BELLJAR_GATE_GATE_PROCESS_H
 #define BELLJAR_GATE_GATE_PROCESS_H
@@ -39,7 +40,7 @@ struct gate_pipe {
 
 struct inspection;
 
-/* What is inspected. Both sockets stay the connection's. */
+/* The connection to inspect. It keeps both sockets. */
 struct gate_inspected {
 	int client_fd, server_fd;
 	const char *host;
@@ -50,21 +51,21 @@ struct gate_inspected {
 
 struct gate_inspection_wants {
 	uint32_t client_events, server_events;
-	uint64_t deadline_ns; /* call again then, at the latest; 0: whenever */
+	uint64_t deadline_ns; /* call again then, at the latest; 0: no deadline */
 };
 
 struct gate_inspection_methods {
 	struct inspection *(*start)(struct gate_process *gate, const struct gate_inspected *what); /* NULL: it cannot */
-	/* Do what can be done now: 0, 1 if all is done, -EDQUOT if no more bytes may go through, else it is broken. */
+	/* Work without blocking: 0, 1 if all is done, -EDQUOT if the byte limit is reached, else it is broken. */
 	int (*pump)(struct inspection *inspection, struct gate_inspection_wants *wants);
 	void (*free)(struct inspection *inspection);
 };
 
 struct gate_inspector {
 	const struct gate_inspection_methods *methods;
-	/* Before the walls: take what the vault has. 0 or a negative errno. */
+	/* Read the vault, before the walls are up. 0 or a negative errno. */
 	int (*begin)(struct gate_inspector *inspector, int vault_fd);
-	/* Does it have something for this host, so that connections to it are inspected whatever their rule says? */
+	/* Report whether a secret is for this host. Then connections to it are inspected under any rule. */
 	bool (*has_secret)(const struct gate_inspector *inspector, const char *host);
 	void *state;
 };
@@ -78,7 +79,7 @@ struct gate_nursery {
 
 struct gate_process {
 	struct loop *loop;
-	struct gate_inspector *inspector; /* NULL: what would have to be inspected is refused */
+	struct gate_inspector *inspector; /* NULL: refuse connections that need inspection */
 	struct gate_page *page;
 	struct net_rule_list rules; /* those of the page */
 	struct later_rule *later;   /* gate_rules.c */
@@ -89,7 +90,7 @@ struct gate_process {
 	struct loop_watch listeners[GATE_LISTENERS_MAX];
 	size_t listener_count;
 	bool is_paused; /* nothing is accepted: there is no room */
-	/* There is a socket that sees every attempt of this family; then who accepts connections need not record refusals. */
+	/* A raw socket sees every attempt of this family; then the accepting code need not record refusals. */
 	bool sees_ipv4, sees_ipv6;
 	char *names[GATE_NAMES_MAX];
 	size_t name_count;
@@ -109,37 +110,37 @@ struct gate_process {
 	struct visitor *visitors; /* youngest first */
 	size_t visitor_count, visitor_room;
 	struct visitor *dead_visitors;
-	struct gate_pipe pipes[GATE_PIPES_MAX]; /* empty ones, for whoever has something to move */
+	struct gate_pipe pipes[GATE_PIPES_MAX]; /* empty ones, for the next connection with bytes to move */
 	size_t pipe_count;
 	struct loop_timer tick;
 	uint64_t drain_until_ns; /* 0: the jar lives */
 };
 
 /* gate_ask.c */
-/* Can something that no rule decides be asked about now? */
+/* Report whether the gate can ask about hosts now. */
 bool gate_ask_is_possible(const struct gate_process *gate);
-/* One more connection waits for the answer about @rule, which is exact. NULL: it is refused. */
+/* Add a connection to those that wait for the answer about @rule, which is exact. NULL: refuse it. */
 struct question *gate_ask_about(struct gate_process *gate, const struct net_rule *rule);
-/* It does not wait any more. */
+/* Remove a connection from those that wait. */
 void gate_ask_leave(struct gate_process *gate, struct question *question);
 void gate_ask_take_answer(struct gate_process *gate, const struct gate_message *message);
-/* The rules have changed: what they decide now need not be asked. */
+/* Withdraw questions that the changed rules decide. */
 void gate_ask_check_rules(struct gate_process *gate);
-/* True: somebody waits. */
+/* End questions whose time is over. True: a question still waits. */
 bool gate_ask_check_time(struct gate_process *gate, uint64_t now_ns);
 
-/* gate_names.c: the address that stands for a name, which is made; 0: there are too many. And back; NULL: nobody's. */
+/* gate_names.c: make the address that stands for a name; 0: too many. And back; NULL: it stands for no name. */
 uint32_t gate_names_address(struct gate_process *gate, const char *name);
-/* Likewise for one that no rule allows yet; of those there may be fewer. */
+/* The same for a name that no rule allows yet; these have a lower maximum. */
 uint32_t gate_names_address_to_ask(struct gate_process *gate, const char *name);
 const char *gate_names_find(const struct gate_process *gate, uint32_t address);
 
 /* gate_rules.c */
-/* From now on this is the last word about what it is about, as long as @run goes on; 0: the jar. 0, or -ENOSPC. */
+/* Add a rule that wins over earlier ones, as long as @run goes on; 0: as long as the jar. Returns 0, or -ENOSPC. */
 int gate_rules_add(struct gate_process *gate, const struct net_rule *rule, uint32_t run);
-/* About the one host and port that @rule names. */
+/* Decide about the one host and port that @rule names. */
 struct net_verdict gate_rules_decide(const struct gate_process *gate, const struct net_rule *rule);
-/* As net_decide_name() and net_decide_address(). The rule may be another one after the next gate_rules_add(). */
+/* As net_decide_name() and net_decide_address(). The rule pointer is valid until the next gate_rules_add(). */
 struct net_verdict gate_rules_decide_name(const struct gate_process *gate, const char *name, uint16_t port);
 struct net_verdict gate_rules_decide_address(const struct gate_process *gate, bool is_ipv6, const uint8_t *address,
 					     uint16_t port);
@@ -152,9 +153,9 @@ void gate_answer_on_stream(struct loop_watch *watch, uint32_t events);
 void gate_answer_check_time(struct gate_process *gate, uint64_t now_ns);
 
 /* gate_account.c */
-/* The row of a host and port; NULL: there are too many of them. */
+/* Find or add the row of a host and port; NULL: there are too many of them. */
 struct gate_host *gate_account_host(struct gate_page *page, const char *host, uint16_t port);
-/* How many more bytes may be moved. */
+/* Return how many more bytes the jar may send and receive. */
 uint64_t gate_account_room(const struct gate_page *page);
 void gate_account_add(struct gate_page *page, struct gate_host *host, bool is_out, uint64_t bytes);
 
@@ -164,50 +165,50 @@ struct refusal {
 	const char *host;
 	uint16_t port;
 	const char *detail; /* NULL: there is none */
-	bool is_twin;       /* of another attempt, as a rule: it does not count where that was seen */
+	bool is_twin;       /* usually the second half of another attempt: not counted if that was recorded */
 };
 
-/* Record it, and have the engine look if it has not heard of it. */
+/* Record a refusal. Notify the engine if it does not know of it. */
 void gate_account_refusal(struct gate_process *gate, const struct refusal *refusal);
 
-/* gate_attempts.c: connections and datagrams to addresses where nobody listens, and the kernel refuses them. */
+/* gate_attempts.c: connections and datagrams that the kernel refuses, because no process listens there. */
 void gate_attempts_on_packet(struct loop_watch *watch, uint32_t events);
-/* True: @fd is a socket for that. Say what it is to show. */
+/* True: @fd is a raw socket for this; attach its filter. */
 bool gate_attempts_prepare(struct gate_process *gate, int fd);
-/* Look at all that are there, before the gate ends. */
+/* Read all pending packets, before the gate ends. */
 void gate_attempts_drain(struct gate_process *gate);
 
 /* gate_connection.c */
 void gate_connection_on_listener(struct loop_watch *watch, uint32_t events);
-/* True: somebody has a deadline, or cannot go on before something else has changed. */
+/* End connections whose time is over. True: one has a deadline, or waits for another change. */
 bool gate_connection_check_time(struct gate_process *gate, uint64_t now_ns);
-/* Those that wait for the answer to @question have it. */
+/* Give the answer to the connections that wait for @question. */
 void gate_connection_answer(struct gate_process *gate, const struct question *question, bool is_allowed);
-/* The rules have changed: what they deny now is reset. */
+/* Reset connections that the changed rules deny. */
 void gate_connection_check_rules(struct gate_process *gate);
-/* The jar is gone: only what it has sent is still brought to its end. */
+/* The jar is gone: deliver only what it has sent, then end. */
 void gate_connection_drain(struct gate_process *gate);
 void gate_connection_sweep(struct gate_process *gate);
 
 /* gate_publish.c: from the host to servers of the jar's. */
-/* A socket that the jar's network came with and that no connection of the jar's comes to. False: it is another. */
+/* Take a socket of the jar's network that makes sockets for publishing. False: @fd is another socket. */
 bool gate_publish_take_socket(struct gate_process *gate, int fd);
-/* The listeners of the host's, from @first_fd on. 0 or a negative errno. */
+/* Take the host's listeners, from @first_fd on. 0 or a negative errno. */
 int gate_publish_begin(struct gate_process *gate, int first_fd);
 bool gate_publish_check_time(struct gate_process *gate, uint64_t now_ns);
 void gate_publish_drain(struct gate_process *gate);
 void gate_publish_sweep(struct gate_process *gate);
 
 /* gate_main.c */
-/* Something has a deadline now. */
+/* Start the tick timer, because something has a deadline now. */
 void gate_want_tick(struct gate_process *gate);
-/* Tell the engine something; it is dropped where the engine reads nothing. */
+/* Send the engine a message; drop it if the engine does not read. */
 void gate_tell(const struct gate_message *message);
-/* Tell the engine to look at the page. */
+/* Have the engine look at the page. */
 void gate_notify(struct gate_process *gate);
-/* Accept nothing until there is room again, or accept. */
+/* Stop accepting connections, or accept them again. */
 void gate_pause(struct gate_process *gate, bool is_paused);
-/* No bytes are left: tell the engine, which ends the run. */
+/* No bytes are left: notify the engine, which ends the run. */
 void gate_shut(struct gate_process *gate);
 
 /* gate_walls.c: 0 or a negative errno. */

@@ -5,12 +5,13 @@
  *   accepted ──► WAITING ──► DIALLING ──► RELAYING
  *                   └── refused: once more, by IPv6 ──┘
  *
- * The process stands outside of the jar's network and may make no socket in it. It was given two: one that listens, and one that
- * connects to it. What accept() returns belongs to the network of the listener; disconnected, it is a new socket there, that can
- * connect to whom it likes. So a pair makes as many as are needed, and nothing in the jar takes part. A program of the jar that
- * connects to that listener only makes a socket for the gate.
+ * The process is outside of the jar's network and may make no socket in it. The engine gave it two: one that listens,
+ * and one that connects to it. A socket from accept() belongs to the network of the listener; disconnected, it can
+ * connect to any address there. So a pair makes as many sockets as needed, without any process of the jar. A program
+ * of the jar that connects to that listener only makes a socket for the gate.
  *
- * Nobody listens inside: the visitor is reset. There is no room: visitors wait in the listener's queue.
+ * If no process listens inside, the gate resets the visitor. If there is no room, visitors wait in the listener's
+ * queue.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -126,7 +127,7 @@ static void pump(struct visitor *visitor)
 
 	if (rc == 0)
 		rc = gate_relay_move(gate, &visitor->out, inside, outside, NULL, true);
-	/* When the jar is gone nobody takes what comes in. */
+	/* When the jar is gone no process reads what comes in. */
 	if (rc == 0 && visitor->out.is_shut && (visitor->in.is_shut || gate->drain_until_ns))
 		end(visitor, false);
 	else if (rc < 0)
@@ -141,7 +142,7 @@ static void on_outside(struct loop_watch *watch, uint32_t events)
 
 	if (visitor->is_dead)
 		return;
-	/* Reset from outside: nobody is left to bring anything to, or to bring it from. */
+	/* The outside reset it: there is nothing left to relay. */
 	if (events & EPOLLERR) {
 		end(visitor, true);
 		return;
@@ -244,7 +245,7 @@ bool gate_publish_take_socket(struct gate_process *gate, int fd)
 
 /* --- dialling ----------------------------------------------------------------------------------------------- */
 
-/* By IPv4, then by IPv6; then nobody listens. */
+/* Try IPv6 after IPv4; if both are refused, no process listens. */
 static void refused(struct visitor *visitor)
 {
 	struct gate_process *gate = visitor->gate;
@@ -259,7 +260,7 @@ static void refused(struct visitor *visitor)
 	want_socket(gate, true);
 }
 
-/* A port that nobody listens on can be the one that the connecting socket itself was given: then it has reached itself. */
+/* Report whether a socket has connected to itself: the kernel may give it an unused port that is also its target. */
 static bool is_itself(const struct visitor *visitor)
 {
 	union address own = {0};
@@ -349,7 +350,7 @@ static void on_door(struct loop_watch *watch, uint32_t events)
 		else
 			errno = EMFILE;
 		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-			/* Opened again with the next tick, or when somebody leaves. */
+			/* Opened again with the next tick, or when a visitor leaves. */
 			open_doors(gate, false);
 			gate_want_tick(gate);
 		}

@@ -42,7 +42,7 @@ static void close_pipe(struct gate_pipe *pipe)
 	close_fd(&pipe->write_fd);
 }
 
-/* An empty one is for whoever comes next. */
+/* Keep an empty pipe for the next connection that needs one. */
 static void give_pipe_back(struct gate_process *gate, struct gate_pipe *pipe)
 {
 	if (pipe->read_fd < 0)

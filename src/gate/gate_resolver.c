@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_resolver.c - find the addresses of a name, without waiting for anybody
+ * gate/gate_resolver.c - find the addresses of a name, without blocking
  *
  *   asked ──► waiting for the host's files ──► by datagram ──► by stream, where the answer was cut short ──► finished
- *               (if they were read long ago)      └── nobody answers, or has failed: the next server ──┘
+ *               (if they were read long ago)      └── no answer, or a failure: the next server ───────┘
  *
- * Each attempt has a socket of its own, connected to one server: the kernel takes answers from nobody else, and its port is as
- * hard to guess as the number of the question.
+ * Each attempt has a socket of its own, connected to one server. So the kernel drops answers from any other sender,
+ * and the port is as hard to guess as the number of the question.
  */
 #include "gate/gate_resolver.h"
 
@@ -19,14 +19,14 @@
 #include "base/sys/calls.h"
 
 #define ATTEMPT_NS 2000000000ULL
-/* One of the two kinds of addresses is there: the other has this long. */
+/* After one of the two kinds of addresses has come, wait this long for the other. */
 #define OTHER_KIND_NS 300000000ULL
 #define ATTEMPTS_OF_EACH 2
 #define KINDS 2
 #define FAILURE_KEPT_NS 1000000000ULL
-/* The host's files are read again when this is over, */
+/* The gate asks for the host's files again when they are older than this, */
 #define FRESH_NS 1000000000ULL
-/* and for so long somebody waits for that. */
+/* and a lookup waits this long for them. */
 #define REFRESH_NS 1000000000ULL
 #define STREAM_BYTES_MAX (2 + 65535)
 
@@ -146,7 +146,7 @@ static void finish(struct lookup *lookup)
 
 static void attempt(struct lookup *lookup);
 
-/* Both are answered, or nobody is going to. True: it is over, and @lookup is freed. */
+/* End the lookup if both kinds are answered, or no server is left. True: it is over, and @lookup is freed. */
 static bool go_on(struct lookup *lookup)
 {
 	bool has_some = lookup->found[0].count || lookup->found[1].count;
@@ -279,7 +279,7 @@ static void on_datagram(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	while ((len = recv(lookup->fd, message, sizeof(message), MSG_DONTWAIT)) > 0)
 		take_message(lookup, message, (size_t)len);
-	/* Nobody listens there: the next one is asked at once. */
+	/* No server listens there: ask the next one at once. */
 	if (len < 0 && errno != EAGAIN && errno != EINTR)
 		give_up_server(lookup);
 	else if (lookup->is_cut && ask_by_stream(lookup, server_of(lookup->resolver, lookup->attempts - 1)) < 0)
@@ -407,7 +407,7 @@ bool gate_resolver_ask(struct resolver *resolver, const char *name, struct dns_a
 	lookup->next = resolver->lookups;
 	resolver->lookups = lookup;
 	resolver->lookup_count++;
-	/* Nobody waits yet: if no server can be asked, the answer is here already. */
+	/* No waiter is in the list yet: if no server can be asked, the answer is here already. */
 	if (must_wait)
 		wait_for_files(lookup);
 	else
@@ -441,7 +441,7 @@ bool gate_resolver_check_time(struct resolver *resolver, uint64_t now_ns)
 		if (now_ns < lookup->deadline_ns)
 			continue;
 		if (!lookup->attempts) {
-			/* Nobody reads them: what they said before has to do, for this and for others that come now. */
+			/* The engine has not read them: use the old contents for now. */
 			resolver->fresh_until_ns = now_ns + FRESH_NS;
 			resolver->is_refreshing = false;
 			begin(lookup);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_resolver.h - find the addresses of a name, without waiting for anybody
+ * gate/gate_resolver.h - find the addresses of a name, without blocking
  *
- * The host's /etc/hosts, then the name servers of its resolv.conf. Somebody else reads these files, again and again: a lookup that
- * begins a second after they were read waits until they are. The C library's own resolver would block the loop and needs files.
+ * The host's /etc/hosts first, then the name servers of its resolv.conf. The engine reads these files: if they were
+ * read more than a second ago, a lookup waits for a new read. The C library's resolver would block the loop, and needs
+ * files.
  */
 #ifndef BELLJAR_GATE_GATE_RESOLVER_H
 #define BELLJAR_GATE_GATE_RESOLVER_H
@@ -20,7 +21,7 @@
 
 struct lookup;
 
-/* Somebody who waits for a name's addresses. */
+/* A caller that waits for a name's addresses. */
 struct resolver_waiter {
 	struct resolver_waiter *next;
 	struct lookup *lookup; /* NULL: it does not wait */
@@ -64,7 +65,7 @@ struct resolver {
 	size_t next_cached;
 	struct lookup *lookups;
 	size_t lookup_count;
-	/* Have the host's files read: gate_resolver_take_files() is called then. NULL: nobody does. */
+	/* Have the host's files read; gate_resolver_take_files() follows. NULL: never read them again. */
 	void (*refresh)(void *owner);
 	void *owner;
 	uint64_t fresh_until_ns;
@@ -73,21 +74,21 @@ struct resolver {
 
 /* 0 or -ENOMEM. */
 int gate_resolver_init(struct resolver *resolver, struct loop *loop);
-/* What /etc/hosts says, and who is asked. Lookups that wait for the host's files go on. */
+/* Take the text of /etc/hosts and the name servers. Continue lookups that wait for the host's files. */
 void gate_resolver_take_files(struct resolver *resolver, const char *hosts, const struct resolver_servers *servers);
 /* gate_resolver_files.c */
 void gate_resolver_read_hosts(struct resolver *resolver, const char *text);
-/* /etc/resolv.conf; a server's address may name an interface, so whoever reads it must be able to find that. */
+/* Parse /etc/resolv.conf. A server's address may name an interface, so call this in the host's network. */
 void gate_resolver_read_configuration(const char *text, struct resolver_servers *out);
 
 /*
- * Find @name. True: *@out has its addresses, of which there may be none. False: @waiter, whose function and owner are set, will
- * be told.
+ * Find @name. True: *@out has its addresses, maybe none. False: @waiter's function is called later; the caller has set
+ * it and the owner.
  */
 bool gate_resolver_ask(struct resolver *resolver, const char *name, struct dns_addresses *out,
 		       struct resolver_waiter *waiter);
 void gate_resolver_forget(struct resolver_waiter *waiter);
-/* Ask the next server where one has not answered in time. True: somebody still waits. */
+/* Ask the next server if one has not answered in time. True: a lookup still waits. */
 bool gate_resolver_check_time(struct resolver *resolver, uint64_t now_ns);
 
 #endif

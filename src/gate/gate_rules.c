@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_rules.c - what may be reached: the policy's rules, and those that came while the jar lives
+ * gate/gate_rules.c - rules about hosts: those of the policy, and those that came while the jar lives
  *
- * The policy's exceptions always win. Otherwise the last word about a host and port counts, and where nobody has said one,
- * the policy's rules do.
+ * The policy's exceptions always win. Otherwise the latest rule about a host and port wins. If no later rule is about
+ * them, the policy's rules decide.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_vault.h - between the engine and belljar-gate
+ * gate/gate_vault.h - files that the engine and belljar-gate share
  *
- * Before a jar is planned, `belljar-gate make` makes an authority for it. It is given a request, and fills three other files in memory: the
- * vault, which the engine hands to the gate's process and never reads; and the two lists of authorities that the jar gets. Where it
- * fails, the vault has the reason.
+ * Before a jar is planned, `belljar-gate make` makes an authority for it. It reads a request, and writes three files
+ * in memory: the vault, which the engine passes to the gate's process and never reads, and the two lists of
+ * authorities that the jar gets. On failure the vault has the reason.
  */
 #ifndef BELLJAR_GATE_GATE_VAULT_H
 #define BELLJAR_GATE_GATE_VAULT_H

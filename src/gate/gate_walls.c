@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_walls.c - what a gate's process gives up before it sees a byte of anybody's
+ * gate/gate_walls.c - drop the rights of a gate's process before it reads an untrusted byte
  *
- * It reads what hostile programs and hostile servers send. Whoever should take it over has a network, and neither a file, nor a
- * capability, nor another process, nor the engine's memory: the process was started anew and has none of it.
+ * It reads bytes of hostile programs and hostile servers. An attacker who takes it over has a network, but no file, no
+ * capability, no other process, and nothing of the engine's memory: exec() gave the process new memory.
  */
 #include <errno.h>
 #include <grp.h>

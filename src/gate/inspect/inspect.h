@@ -2,8 +2,8 @@
 /*
  * gate/inspect/inspect.h - what the files of belljar-gate share
  *
- * belljar-gate is the gate's process with more to it: connections to hosts whose rules need it are not relayed but read. It
- * alone has the key of a certificate authority that one jar trusts.
+ * belljar-gate is the gate's process with inspection: it decrypts and parses connections to hosts whose rules need it,
+ * instead of relaying them. It alone has the key of a certificate authority that one jar trusts.
  */
 #ifndef BELLJAR_GATE_INSPECT_INSPECT_H
 #define BELLJAR_GATE_INSPECT_INSPECT_H
@@ -20,18 +20,18 @@ struct authority;
 
 /* A key and its certificate. NULL: the library refuses. */
 struct authority *inspect_authority_new(void);
-/* From what inspect_authority_write() has written. */
+/* Read the output of inspect_authority_write(). */
 struct authority *inspect_authority_read(const uint8_t *bytes, size_t len);
 bool inspect_authority_write(const struct authority *authority, struct text *out);
 void inspect_authority_free(struct authority *authority); /* accepts NULL */
 bool inspect_authority_write_pem(const struct authority *authority, struct text *out);
 bool inspect_authority_write_der(const struct authority *authority, struct text *out);
-/* Make @ssl a server of that name. */
+/* Make @ssl a server named @name. */
 bool inspect_authority_use(struct authority *authority, SSL *ssl, const char *name);
 
 /* --- inspect_trust.c: what the jar trusts --- */
 
-/* Java's list of authorities with one more; false: it is in another format. */
+/* Add an authority to Java's list; false: the list is in another format. */
 bool inspect_trust_add_to_java(const struct text *list, const struct text *certificate_der, struct text *out);
 
 /* --- inspect_connection.c: both sides of one connection, from the handshakes to the end --- */
@@ -44,12 +44,12 @@ struct inspector {
 	size_t count; /* of connections that are inspected now */
 };
 
-/* What both sides speak. */
+/* The protocol of both sides. */
 struct protocol {
 	bool (*begin)(struct inspection *inspection); /* false: no memory */
-	/* Everything that can be done with what has come: 1 if something was, 0, or a negative errno: the connection is broken. */
+	/* Process bytes that have come: 1 if anything was done, 0, or a negative errno: the connection is broken. */
 	int (*work)(struct inspection *inspection);
-	/* Has all gone out that the jar has asked so far? */
+	/* Report whether all requests of the jar so far have gone out. */
 	bool (*has_sent)(const struct inspection *inspection);
 	void (*end)(struct inspection *inspection);
 };
@@ -60,10 +60,10 @@ struct inspection {
 	const char *host;
 	uint16_t port;
 	struct stream client, server;
-	bool is_safe;       /* the connection is encrypted, and the host is known to be the host */
-	bool has_secret;    /* some secret is for this host: what comes back is searched */
-	char failure[320];  /* why nothing can be asked of the host; empty: it can */
-	bool is_heard;      /* the jar's side has said which protocols it speaks */
+	bool is_safe;       /* the connection is encrypted, and the host proved its identity */
+	bool has_secret;    /* a secret is for this host: search its responses */
+	char failure[320];  /* why the host cannot get requests; empty: it can */
+	bool is_heard;      /* the jar's side has listed the protocols that it speaks */
 	bool is_host_known; /* the host has chosen one of them, or failed */
 	bool is_http2;
 	unsigned char offered[16]; /* of those, the ones that are known here, as ALPN has them */
@@ -78,10 +78,10 @@ extern const struct gate_inspection_methods inspect_connection_methods;
 /* inspect_exchange.c, inspect_http2.c */
 extern const struct protocol inspect_http1_protocol, inspect_http2_protocol;
 
-/* Read the jar's side to its end, so that what was answered is not lost in a reset. */
+/* Read the jar's side to its end, so that a reset does not lose the response. */
 void inspect_close(struct inspection *inspection);
 
-/* Only these contexts make connections that are inspected. */
+/* Prepare a context for inspected connections. */
 void inspect_prepare_context(SSL_CTX *server_context);
 
 #endif

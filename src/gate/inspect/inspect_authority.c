@@ -2,8 +2,8 @@
 /*
  * gate/inspect/inspect_authority.c - a certificate authority for one jar, and certificates for the names that it asks for
  *
- * Valid from a day ago, since the clock of whoever looks may be slow. All names share one key: making one for each would cost
- * the first connection to every host, and protects nobody, since this process has them all.
+ * Valid from a day ago, since the client's clock may be slow. All names share one key. A key for each name would delay
+ * the first connection to every host and protect nothing, since this process has them all.
  */
 #include "gate/inspect/inspect.h"
 
@@ -81,7 +81,7 @@ static bool make_root(struct authority *authority)
 
 static X509 *make_leaf(const struct authority *authority, const char *name)
 {
-	/* A common name has room for 64 characters; nobody looks at it where there are alternative names. */
+	/* A common name has room for 64 characters; clients ignore it if there are alternative names. */
 	X509 *made = new_certificate("belljar", authority->leaf_key, authority->certificate);
 	char names[NET_NAME_SIZE + 8];
 

@@ -4,8 +4,8 @@
  *
  *   the jar says what it speaks ──► the host's handshake ──► the jar's handshake ──► requests and answers, in one protocol
  *
- * The host is offered what the jar's side speaks, and the jar's side is told what the host has chosen: both speak the same, and nothing
- * is translated. Where the host cannot be trusted, every request is answered with that.
+ * The host is offered what the jar's side speaks, and the jar's side is told what the host has chosen: both speak the
+ * same, and nothing is translated. Where the host cannot be trusted, every request is answered with that.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -91,7 +91,7 @@ void inspect_prepare_context(SSL_CTX *server_context)
 	SSL_CTX_set_alpn_select_cb(server_context, choose_protocol, NULL);
 }
 
-/* Whoever says nothing speaks HTTP/1.1. */
+/* Offer the host the jar's protocols; a jar's side that offers none speaks HTTP/1.1. */
 static bool offer_to_host(struct inspection *inspection)
 {
 	struct http_slice none = http1_name;
@@ -185,7 +185,7 @@ static int turn(struct inspection *inspection)
 		return rc;
 	if (!inspection->is_closing && !server->is_ended) {
 		more = inspect_stream_fill(server);
-		/* What it had said before is still worth something. */
+		/* What it sent before is still useful. */
 		if (more == -EPIPE) {
 			server->is_socket_over = server->is_ended = server->is_cut = true;
 			more = 1;
@@ -215,7 +215,7 @@ static int turn(struct inspection *inspection)
 	return rc | more;
 }
 
-/* All that was asked has gone out, and whoever asked has left without waiting for an answer. */
+/* Report whether all requests have gone out, and the client has left without waiting for a response. */
 static bool is_nobody_waiting(const struct inspection *inspection)
 {
 	const struct stream *client = &inspection->client;
@@ -246,7 +246,7 @@ static int connection_pump(struct inspection *inspection, struct gate_inspection
 	wants->server_events =
 		inspection->is_closing || inspection->server.is_ended ? 0 : inspect_stream_events(&inspection->server);
 	wants->deadline_ns = inspection->deadline_ns;
-	/* There is more to do: whoever can be written to calls again at once. */
+	/* There is more to do: wait for a side that can be written to, which calls this again at once. */
 	if (rc > 0) {
 		wants->client_events |= EPOLLOUT;
 		wants->server_events |= wants->server_events ? EPOLLOUT : 0;

@@ -4,8 +4,8 @@
  *
  *   request ──► answer ──► request ──► answer that is a WebSocket ──► bytes
  *
- * One request at a time: the next one is not read before the answer to the last is through. What a rule refuses is answered
- * here, and the host hears nothing of it.
+ * One request at a time: the next one is not read before the answer to the last is through. What a rule refuses is
+ * answered here, and the host hears nothing of it.
  */
 #include <errno.h>
 #include <openssl/crypto.h>
@@ -35,7 +35,7 @@ struct exchange {
 	struct frames frames;               /* of what a WebSocket brings */
 };
 
-/* There is one thread, and nobody needs a head for longer than a call. */
+/* There is one thread, and no head is needed for longer than a call. */
 static struct http_head head;
 
 /* --- answers of the gate's own ------------------------------------------------------------------------------ */
@@ -104,8 +104,8 @@ static bool pass_request(struct inspection *inspection)
 }
 
 /*
- * Some servers do not read the body of a GET: for them it would be the next request, which nobody has looked at. They are told that
- * there is no next one.
+ * Some servers do not read the body of a GET: they would take it for the next request, which the gate has not checked.
+ * Send them "Connection: close".
  */
 static bool has_unusual_body(void)
 {
@@ -407,7 +407,7 @@ static int http1_work(struct inspection *inspection)
 	if (exchange->state == ANSWER_NONE && client->in.len)
 		return read_request(inspection);
 	if (exchange->state == ANSWER_NONE) {
-		/* Either side may leave between two requests; and nobody has asked for what the host says now. */
+		/* Either side may leave between two requests. Bytes that the host sends now answer no request. */
 		if (client->is_ended || ((server->is_ended || server->in.len) && !inspection->failure[0])) {
 			inspect_close(inspection);
 			return 1;

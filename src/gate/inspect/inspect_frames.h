@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/inspect/inspect_frames.h - where messages end, in what a WebSocket or gRPC brings to the jar
+ * gate/inspect/inspect_frames.h - where messages of WebSocket and gRPC to the jar end
  *
- * Pure. A client may wait for the last byte of a message, so nothing of it can wait for the next one. Where a message ends is the
- * host's word, and never depends on what a search has found.
+ * Pure. A client may wait for the last byte of a message, so no byte of it can wait for the next message. The host's
+ * framing decides where a message ends; the result of a search does not.
  */
 #ifndef BELLJAR_GATE_INSPECT_INSPECT_FRAMES_H
 #define BELLJAR_GATE_INSPECT_INSPECT_FRAMES_H
@@ -28,8 +28,9 @@ struct frames {
 };
 
 /*
- * Write to @out what of the frames in @in may go on: as many frames, with the values in their messages made unreadable. Part of
- * a frame may come in a later frame of the same message. False: they are no frames that a host may send without an extension.
+ * Write the frames in @in that may go on to @out, as many, with the secrets in their messages made unreadable. Part of
+ * a frame may go out in a later frame of the same message. False: a host may not send such frames without an
+ * extension.
  */
 bool inspect_frames_hide(struct frames *frames, const struct secrets *secrets, struct http_slice in, struct text *out);
 void inspect_frames_done(struct frames *frames);

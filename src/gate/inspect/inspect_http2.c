@@ -2,8 +2,9 @@
 /*
  * gate/inspect/inspect_http2.c - HTTP/2 over one inspected connection: the two sessions
  *
- * The host speaks first: how many streams it takes is what the jar's side is told, so that no request has to wait here. What a peer
- * can do often and cheaply has an end: streams, resets, frames of headers. nghttp2 counts pings and settings that nobody reads.
+ * The host speaks first: the gate passes its maximum of streams on to the jar's side, so that no request has to wait
+ * here. All that a peer can do often and cheaply is bounded: streams, resets, frames of headers. nghttp2 bounds pings
+ * and settings.
  */
 #include "gate/inspect/inspect_http2.h"
 
@@ -248,7 +249,7 @@ static bool open_session(struct http2_side *side, uint32_t streams)
 		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams},
 		{NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, HTTP2_STREAM_WINDOW},
 		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HTTP_HEAD_MAX},
-		/* Only a client can say so: answers to what nobody has asked. */
+		/* Only a client can send this setting: it refuses responses without a request. */
 		{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
 	};
 	size_t count = ARRAY_LEN(settings) - (side->end == END_JAR ? 1 : 0);
@@ -288,7 +289,7 @@ static int feed(struct http2_side *side)
 	struct text *in = &side->stream->in;
 	ssize_t used;
 
-	/* Whoever does not read is not read; and nothing is read that would only wait. */
+	/* Do not read from a side that does not read, nor while too much waits for the other side. */
 	if (!in->len || inspect_stream_waiting(side->stream) >= STREAM_OUT_MAX ||
 	    beside(side)->waiting_heads >= HTTP2_HEADS_MAX)
 		return 0;

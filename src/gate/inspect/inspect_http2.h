@@ -2,11 +2,12 @@
 /*
  * gate/inspect/inspect_http2.h - HTTP/2 over one inspected connection: two sessions of nghttp2, and streams between them
  *
- * The gate is a server to the jar and a client to the host. Each side has its own compression, its own numbers of streams and its own
- * windows; what passes from one to the other is heads that were understood, and bodies.
+ * The gate is a server to the jar and a client to the host. Each side has its own compression, its own numbers of
+ * streams and its own windows. Only parsed heads, and bodies, pass from one to the other.
  *
- * What may wait is bounded by the windows that the gate gives: a sender is given back its window when what it sent has gone on to the
- * other side. Heads are not in windows: nothing is read from one side while too many heads wait for the other.
+ * The windows that the gate gives bound the bytes that wait: a sender gets its window back when its bytes have gone on
+ * to the other side. Windows do not cover heads: the gate does not read from one side while too many heads wait for
+ * the other.
  */
 #ifndef BELLJAR_GATE_INSPECT_INSPECT_HTTP2_H
 #define BELLJAR_GATE_INSPECT_INSPECT_HTTP2_H
@@ -46,7 +47,7 @@ struct http2_flow {
 	size_t unacknowledged; /* bytes of the sender's window that it has not got back */
 	struct fields *trailers;
 	bool is_over;    /* nothing more will come */
-	bool is_dropped; /* nobody wants what comes */
+	bool is_dropped; /* throw away what comes */
 	uint64_t dropped_bytes;
 };
 
@@ -66,7 +67,7 @@ struct http2 {
 	struct inspection *inspection;
 	struct http2_side sides[END_COUNT];
 	struct http2_stream *streams;
-	bool is_host_ready; /* it has said how many streams it takes, or will never */
+	bool is_host_ready; /* it has sent its maximum of streams, or never will */
 	bool is_host_over;
 	bool is_jar_over;
 	uint64_t resets_left, resets_ns;
@@ -74,12 +75,12 @@ struct http2 {
 
 /* --- inspect_http2_stream.c --- */
 
-/* A whole block of headers has come in, and is in side->fields. 0, or a negative errno: the connection is broken. */
+/* Handle a whole block of headers, in side->fields. 0, or a negative errno: the connection is broken. */
 int inspect_http2_on_head(struct http2_side *side, const nghttp2_frame *frame);
 void inspect_http2_on_data(struct http2_side *side, struct http2_stream *stream, const uint8_t *bytes, size_t len);
-/* Its sender has ended it. */
+/* Handle the end of a stream by its sender. */
 void inspect_http2_on_end(struct http2_side *side, struct http2_stream *stream);
-/* The stream does not exist any more on this side. */
+/* Handle the close of a stream on this side. */
 void inspect_http2_on_close(struct http2_side *side, struct http2_stream *stream, uint32_t code);
 /* The end of the answer is on its way to the jar. */
 void inspect_http2_on_sent(struct http2_stream *stream);
@@ -87,7 +88,7 @@ void inspect_http2_on_sent(struct http2_stream *stream);
 void inspect_http2_lose_host(struct http2 *http2);
 void inspect_http2_stream_reset(struct http2_stream *stream, enum http2_end end, uint32_t code);
 void inspect_http2_stream_free(struct http2_stream *stream);
-/* What a frame of headers costs while it waits. */
+/* Count the bytes that a frame of headers takes while it waits. */
 size_t inspect_http2_count_bytes(const nghttp2_nv *list, size_t count);
 
 #endif

@@ -2,8 +2,9 @@
 /*
  * gate/inspect/inspect_http2_stream.c - one request and its answer over HTTP/2
  *
- * Both halves may go on at the same time for as long as they like. A stream of the jar's has one of the host's beside it, unless the
- * request is refused: then the gate answers, and the host hears nothing of it. When either is reset, so is the other.
+ * Both halves may go on at the same time for as long as they like. A stream of the jar's has one of the host's beside
+ * it, unless the request is refused: then the gate answers, and the host hears nothing of it. When either is reset, so
+ * is the other.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 /* Of a request that is answered already. */
 #define DROPPED_MAX (1 << 20)
 
-/* There is one thread, and nobody needs these for longer than a call. */
+/* There is one thread, and these are not needed for longer than a call. */
 static struct http_head head;
 static nghttp2_nv list[FIELDS_MAX];
 static size_t list_count;
@@ -74,7 +75,7 @@ static void acknowledge(struct http2_stream *stream, enum http2_end end, size_t 
 	flow->unacknowledged -= len;
 }
 
-/* Nobody wants what comes from there. */
+/* Throw away what comes from that end. */
 static void drop(struct http2_stream *stream, enum http2_end end)
 {
 	struct http2_flow *flow = &stream->flows[end];
@@ -194,8 +195,8 @@ static void pass(struct http2_stream *stream, enum http2_end from, struct http_s
 }
 
 /*
- * The answer is whole, and nobody reads the rest of the request. It may come to its end, since not every client reads before it has sent;
- * but not if it is long.
+ * The response is complete, and the host does not read the rest of the request. Let the client finish a short request,
+ * since some clients read only after they have sent all; reset the stream of a long one.
  */
 static void end_request(struct http2_stream *stream)
 {

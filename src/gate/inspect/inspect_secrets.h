@@ -2,9 +2,9 @@
 /*
  * gate/inspect/inspect_secrets.h - secrets: where a placeholder may stand, and what must not come back
  *
- * Pure. The value of a secret goes into one header of one host. A placeholder that stands anywhere else in the head of a request
- * is a mistake or an attempt, and the request is refused. In what comes back every value is made unreadable, with as many bytes as
- * it has, so that lengths stay as they are.
+ * Pure. The value of a secret goes into one header of one host. A placeholder that stands anywhere else in the head of
+ * a request is a mistake or an attempt, and the request is refused. In what comes back every value is made unreadable,
+ * with as many bytes as it has, so that lengths stay as they are.
  */
 #ifndef BELLJAR_GATE_INSPECT_INSPECT_SECRETS_H
 #define BELLJAR_GATE_INSPECT_INSPECT_SECRETS_H
@@ -29,10 +29,10 @@ struct secrets {
 	size_t count;
 };
 
-/* Read a list of objects with "name", "host", "header", "format" and "value". False: it is none. The JSON is wiped of values. */
+/* Read a list of objects with "name", "host", "header", "format" and "value", and wipe values. False: invalid. */
 bool inspect_secrets_read(struct secrets *secrets, struct json_value *list);
 void inspect_secrets_done(struct secrets *secrets);
-/* Why this cannot be a value; NULL: it can. */
+/* Return why this cannot be a value; NULL: it can. */
 const char *inspect_secret_value_fault(const char *value, size_t len);
 
 bool inspect_secrets_are_for(const struct secrets *secrets, const char *host);
@@ -43,7 +43,7 @@ enum secret_use {
 	SECRET_MISPLACED, /* that of *@out may not stand there */
 };
 
-/* @header is empty for what is no header. @is_safe: the connection is encrypted, and the host is known to be the host. */
+/* @header is empty if the text is not a header. @is_safe: an encrypted connection, and the host proved its identity. */
 enum secret_use inspect_secrets_look(const struct secrets *secrets, const char *host, bool is_safe,
 				     struct http_slice header, struct http_slice value, const struct secret **out);
 void inspect_secret_write_header(const struct secret *secret, struct text *out);
@@ -52,8 +52,9 @@ void inspect_secret_write_header(const struct secret *secret, struct text *out);
 bool inspect_secrets_hide(const struct secrets *secrets, char *bytes, size_t len);
 
 /*
- * Bytes that come back in pieces; zeroes to begin with. How many of them wait depends on the length of the longest value, never on
- * whether they could begin one: else a jar that has a host echo its guesses would learn a value byte by byte.
+ * Bytes that come back in pieces; zeroes to begin with. How many of them wait depends on the length of the longest
+ * value, never on whether they could begin one: else a jar that has a host echo its guesses would learn a value byte
+ * by byte.
  */
 struct secret_search {
 	struct text held; /* what went on in the last call, then what waits */
@@ -62,16 +63,16 @@ struct secret_search {
 	struct text out;
 };
 
-/* What the end of the bytes so far is. */
+/* The kind of end that the bytes so far have. */
 enum secret_search_end {
-	SEARCH_BODY, /* of a body: the tail waits for what follows, but not what no value can go beyond, such as a whole line */
+	SEARCH_BODY, /* of a body: the tail waits for what follows, except after a byte that is in no value, such as a line end */
 	SEARCH_MESSAGE, /* of a part of a message: the tail waits, whatever it is */
 	SEARCH_END,     /* of the whole: nothing waits */
 };
 
-/* So many bytes wait, if there are so many. */
+/* The most bytes that can wait in a search. */
 size_t inspect_secrets_tail(const struct secrets *secrets);
-/* One more piece: what may go on now. It is good until the next call. */
+/* Add a piece; return the bytes that may go on now, valid until the next call. */
 struct http_slice inspect_secrets_search(const struct secrets *secrets, struct secret_search *search,
 					 struct http_slice piece, enum secret_search_end end);
 bool inspect_secret_search_failed(const struct secret_search *search);

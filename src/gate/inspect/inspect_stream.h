@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/inspect/inspect_stream.h - one side of an inspected connection: a socket, and TLS over it or none
+ * gate/inspect/inspect_stream.h - one side of an inspected connection: a socket, with or without TLS
  *
- * TLS never touches the socket: it works on bytes in memory, which this file moves. So every byte that comes from a socket is counted
- * like those that pass unseen, and nothing is read while what was read before waits.
+ * TLS never touches the socket: it works on bytes in memory, which this file moves. So every byte from a socket is
+ * counted like those of relayed connections, and this file reads nothing while bytes that it read before wait.
  */
 #ifndef BELLJAR_GATE_INSPECT_INSPECT_STREAM_H
 #define BELLJAR_GATE_INSPECT_INSPECT_STREAM_H
@@ -25,7 +25,7 @@ struct stream {
 	bool is_jars;        /* the jar's side: what comes from here goes out */
 	bool is_ready;       /* the handshake is over */
 	bool is_ended;       /* there is nothing more to come */
-	bool is_cut;         /* ... and the end was not said as TLS says it */
+	bool is_cut;         /* ... and TLS was not closed properly */
 	bool is_shut;        /* nothing more will be sent */
 	bool is_socket_over; /* the socket has no more bytes */
 	struct text in;      /* what came, in the clear */
@@ -36,7 +36,7 @@ void inspect_stream_init(struct stream *stream, int fd, SSL *ssl, struct gate_pa
 			 bool is_jars);
 void inspect_stream_done(struct stream *stream);
 
-/* Each: 1 if something has changed, 0 if not, -EDQUOT if no more bytes may go through, -EPIPE if the connection is broken. */
+/* Each: 1 if something has changed, 0 if not, -EDQUOT if the byte limit is reached, -EPIPE if the connection is broken. */
 int inspect_stream_fill(struct stream *stream);
 int inspect_stream_shake_hands(struct stream *stream); /* -EPROTO: it failed */
 int inspect_stream_flush(struct stream *stream);
@@ -45,7 +45,7 @@ int inspect_stream_ignore(struct stream *stream);
 
 /* Only when it is ready. False: no memory, or TLS is broken. */
 bool inspect_stream_write(struct stream *stream, const void *bytes, size_t len);
-/* Say that nothing more will come. */
+/* Announce the end of the data. */
 void inspect_stream_shut(struct stream *stream);
 size_t inspect_stream_waiting(const struct stream *stream); /* bytes that the socket has not taken */
 uint32_t inspect_stream_events(const struct stream *stream);
