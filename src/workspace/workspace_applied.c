@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_applied.c - what an apply itself wrote into the workdir, so that it is nobody's conflict later
+ * workspace/workspace_applied.c - record what an apply wrote into the workdir, so that it is no conflict later
  *
- * A workspace that goes on after a part of it was applied would take its own work for the host's: the times of change are
- * later than its stamp. So the store has a list of objects with the time of change that the apply gave them. Whoever changes
- * one later gives it another time.
+ * If a workspace goes on after an apply of a part, the applied files have a ctime later than its stamp, and would look
+ * like changes by the host. So the store lists the applied objects with the ctime that the apply gave them. A later
+ * change gives an object another ctime.
  */
 #include "workspace/workspace_applied.h"
 

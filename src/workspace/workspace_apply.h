@@ -21,37 +21,38 @@ struct apply_outcome {
 	size_t failed;
 	size_t dropped;           /* by choice.ours */
 	size_t left;              /* changes that were not chosen */
-	struct string_list saved; /* what both sides had changed in the same moment, and where it is now */
+	struct string_list saved; /* files that both sides changed in the same moment: where they are now */
 };
 
 struct apply_request {
 	const struct workspace_view *view;
 	const struct workspace *workspace; /* locked */
-	struct change_list *changes;       /* of workspace_changes(), judged; what became of each is in its flags */
+	struct change_list *changes;       /* of workspace_changes(), judged; their flags get the outcome */
 	struct apply_choice choice;
 	bool is_dry_run;
 	/* Nothing has the workspace mounted, and nothing else needs it: files may be moved out of the upper. */
 	bool may_move;
-	void (*progress)(void *context, size_t done, size_t total); /* NULL: nobody wants to know */
+	void (*progress)(void *context, size_t done, size_t total); /* NULL: do not report progress */
 	void *context;
 };
 
 /*
- * Before the changes are listed: finish or undo what an apply that was killed left behind, and take into the upper what of
- * renamed directories only the workdir has. Nothing may have the workspace mounted.
+ * Prepare for listing the changes: finish or undo the steps of an apply that was killed, and copy the contents of
+ * renamed directories from the workdir into the upper. Nothing may have the workspace mounted.
  */
 int workspace_settle(const struct workspace_view *view, const struct workspace *workspace, struct error *error);
 
 /*
- * Apply what is chosen, neither a conflict nor refused. Each name appears whole or not at all. Conflicts and refusals are
- * counted, and are no failure of the call; a full disk is: what was applied until then stays, and the next call goes on.
+ * Apply the chosen changes, except conflicts and refused ones. Each name appears whole or not at all. Conflicts and
+ * refusals are counted and do not fail the call. A full disk does: what was applied until then stays, and the next
+ * call goes on.
  */
 int workspace_apply(const struct apply_request *request, struct apply_outcome *out, struct error *error);
 void workspace_apply_outcome_done(struct apply_outcome *outcome);
 
 /*
- * Take the changes below @paths out of the upper, without a trace in the workdir. What a frozen layer has, or what a directory
- * that was replaced as a whole hides, stays: list again to see it.
+ * Remove the changes below @paths from the upper; the workdir stays as it is. Changes in a frozen layer stay, and so
+ * does what a replaced directory hides: list again to see them.
  */
 int workspace_drop(const struct workspace_view *view, const struct workspace *workspace,
 		   const struct change_list *changes, const struct string_list *paths, struct error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_base.h - what a text was before the command and the host both changed it
+ * workspace/workspace_base.h - keep the common base of texts that the command and the host may both change
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_BASE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_BASE_H
@@ -23,8 +23,8 @@ void workspace_base_keeper_init(struct base_keeper *keeper, const struct workspa
 				const struct workspace *workspace);
 void workspace_base_keeper_done(struct base_keeper *keeper);
 /*
- * The command changed a file, and the host has not touched it: keep what the workdir has. A file that is too large, no text, or
- * one too many is not kept.
+ * Keep the workdir's version of a file that the command changed and the host has not touched. Skip a file that is too
+ * large or binary, and files beyond the maximum count.
  */
 void workspace_base_keep(struct base_keeper *keeper, const struct change *change);
 
@@ -32,7 +32,7 @@ void workspace_base_keep(struct base_keeper *keeper, const struct change *change
 void workspace_base_forget(const struct workspace *workspace, const char *path);
 void workspace_base_forget_all(const struct workspace *workspace);
 
-/* What @path was before both sides changed it, and its permissions in @status. A descriptor; negative: it was not kept. */
+/* Open the version of @path before both sides changed it; @status has its mode. Negative: it was not kept. */
 int workspace_base_open(const struct workspace *workspace, const char *path, struct stat *status);
 bool workspace_base_is_known(const struct workspace *workspace, const char *path);
 

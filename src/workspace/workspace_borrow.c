@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_borrow.c - take what of renamed directories only the workdir or a frozen layer has into the upper
+ * workspace/workspace_borrow.c - copy the contents of renamed directories from lower layers into the upper
  *
- * Root's overlay renames a directory by a mark: "this is what those below have there". Two directories can be swapped that way,
- * and applying the one would destroy what the other shows. So everything is copied into the upper first, and then the mark
- * becomes "nothing below is seen here". At every moment in between the workspace shows the same; whoever is killed
- * leaves it to the next. It is done before a layer is frozen too: nothing in a frozen layer leads elsewhere.
+ * Root's overlay renames a directory by a mark that names its old path in the lower layers. Two directories can be
+ * swapped that way, and applying the one would destroy the contents of the other. So this file copies everything into
+ * the upper first, and then changes the mark to "opaque". The workspace shows the same at every moment; if the process
+ * is killed, the next one continues. This runs before a layer is frozen too, so that no mark in a frozen layer refers to
+ * another path.
  */
 #include "workspace/workspace_borrow.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_changes.h - what a workspace changes, compared with its workdir as it is now
+ * workspace/workspace_changes.h - differences between a workspace and its workdir as it is now
  *
- * The walk costs what was changed, not what the workdir holds: of the workdir it looks only at names that a layer has, and at
- * directories that were removed.
+ * The cost of the walk depends on the number of changes, not on the size of the workdir: in the workdir it reads only
+ * names that a layer has, and directories that were removed.
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_CHANGES_H
 #define BELLJAR_WORKSPACE_WORKSPACE_CHANGES_H
@@ -29,15 +29,15 @@ enum change_flag {
 	CHANGE_IS_COPIED_UP = 1 << 4, /* the workdir had it, by this or by another name */
 	CHANGE_IS_CONFLICT = 1 << 5,  /* the workdir's was touched since */
 	CHANGE_IS_REFUSED = 1 << 6,   /* not applied unless it is named */
-	CHANGE_IS_APART = 1 << 7,     /* shown apart: tools run it by themselves, or it is a new program */
+	CHANGE_IS_APART = 1 << 7,     /* shown apart: tools run it automatically, or it is a new program */
 	CHANGE_IS_CHOSEN = 1 << 8,    /* to be applied */
 	CHANGE_IS_DONE = 1 << 9,      /* applied */
 	CHANGE_HAS_FAILED = 1 << 10,  /* applying it failed */
 	CHANGE_IS_HIDING =
-		1 << 13, /* where the layer hides the workdir: what it has not is removed, so nothing may leave it */
-	CHANGE_IS_DROPPED = 1 << 12, /* settled for the workdir's side */
-	CHANGE_IS_THEIRS = 1 << 11,  /* a conflict to be settled for the workspace's side */
-	CHANGE_IS_UNSEEN = 1 << 15,  /* refused because it is not what was shown */
+		1 << 13, /* the layer hides the workdir here: files that it lacks are removed, so move none out */
+	CHANGE_IS_DROPPED = 1 << 12, /* a conflict that the workdir's side won */
+	CHANGE_IS_THEIRS = 1 << 11,  /* a conflict that the workspace's side is to win */
+	CHANGE_IS_UNSEEN = 1 << 15,  /* refused because it differs from what was shown */
 };
 
 struct change {
@@ -68,19 +68,19 @@ static inline const char *workspace_change_layer_path(const struct change *chang
 	return change->layer_path ? change->layer_path : change->path;
 }
 
-/* What lstat() says of a name. */
+/* Fill @side from the result of lstat(). */
 void workspace_change_side_of(const struct stat *status, struct change_side *side);
-/* Chosen, and nothing is in the way. */
+/* Report whether the change is chosen and can still be applied. */
 static inline bool workspace_change_is_due(const struct change *change)
 {
 	return (change->flags & (CHANGE_IS_CHOSEN | CHANGE_IS_CONFLICT | CHANGE_IS_REFUSED | CHANGE_IS_DONE |
 				 CHANGE_HAS_FAILED)) == CHANGE_IS_CHOSEN;
 }
 
-/* Everything that is different, sorted, with conflicts found. -EBADMSG: the layer is forged. */
+/* List all differences, sorted, with conflicts marked. -EBADMSG: the layer is forged. */
 int workspace_changes(const struct workspace_view *view, struct change_list *out, struct error *error);
 void workspace_change_list_done(struct change_list *list);
-/* Keep only what lies below the paths; no paths: everything. Before renames are looked for. */
+/* Keep only changes at or below the paths; no paths: all. Call it before workspace_find_renames(). */
 void workspace_change_list_keep(struct change_list *list, const struct string_list *paths);
 /* Find files that were deleted here and added there with the same content. */
 void workspace_find_renames(const struct workspace_view *view, struct change_list *list);
@@ -88,15 +88,15 @@ void workspace_find_renames(const struct workspace_view *view, struct change_lis
 struct workspace_summary {
 	uint64_t added, modified, deleted;
 	uint64_t bytes; /* that added and modified files take in the layers */
-	bool is_rough;  /* there was too much to compare: some files may be equal, or uncounted */
+	bool is_rough;  /* the work limit was reached: some files may be equal, or uncounted */
 };
 
 /* Counts only, after bounded work. */
 int workspace_summary(const struct workspace_home *home, const struct workspace *workspace,
 		      struct workspace_summary *out, struct error *error);
-/* Is there anything different? What cannot be looked at counts as different. */
+/* Report whether there is any difference. A failure to read counts as one. */
 bool workspace_has_changes(const struct workspace_home *home, const struct workspace *workspace);
-/* The same counts when a run has ended. Keep what the texts that it changed were before, for the patch of a conflict. */
+/* Count when a run has ended, and keep the old versions of texts that it changed, for the patch of a conflict. */
 int workspace_run_ended(const struct workspace_home *home, const struct workspace *workspace,
 			struct workspace_summary *out, struct error *error);
 

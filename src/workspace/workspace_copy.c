@@ -2,8 +2,8 @@
 /*
  * workspace/workspace_copy.c - copy a directory whole, if it is not too much
  *
- * It is counted first, so that nothing is copied in vain. Everything is reached by descriptor, from the top, and no link is
- * followed: the directory may be an earlier command's work. Blocks are shared where the file system can.
+ * It is counted first, so that nothing is copied in vain. Everything is reached by descriptor, from the top, and no
+ * link is followed: the directory may be an earlier command's work. Blocks are shared where the file system can.
  *
  * Longer than most files because it knows every kind of file.
  */
@@ -211,7 +211,7 @@ static int copy_entry(struct copy *copy, int from, int to, const char *name, int
 	struct stat status;
 
 	if (fstatat(from, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : -errno; /* somebody removed it just now */
+		return errno == ENOENT ? 0 : -errno; /* another process removed it just now */
 	if (++copy->entries > WORKSPACE_COPY_ENTRIES_MAX)
 		return -EFBIG;
 	switch (status.st_mode & S_IFMT) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_journal.h - the one step of an apply that is under way, so that the next can finish or undo it
+ * workspace/workspace_journal.h - record the current step of an apply, so that the next apply can finish or undo it
  *
- * A step puts something under a temporary name beside its target, and takes it away again. Whoever is killed in between
- * leaves that name; the record says what it may be. One record is enough: steps come one after the other, and a step whose
- * temporary name is gone is over. It guards against a kill; not against a loss of power, for which every step would have to wait for the disk.
+ * A step makes a temporary name beside its target, and removes it at the end. If the process is killed in between,
+ * that name stays, and the record describes it. One record is enough: steps do not overlap, and a step is over when
+ * its temporary name is gone. The journal protects against a kill, not against a power loss: for that, every step
+ * would have to wait for the disk.
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_JOURNAL_H
 #define BELLJAR_WORKSPACE_WORKSPACE_JOURNAL_H
@@ -27,7 +28,7 @@ struct journal_record {
 	enum journal_kind kind;
 	bool is_moved;      /* the new one is the layer's own file */
 	bool is_copied_up;  /* ... and the workdir had one before, by some name */
-	uint64_t new_inode; /* 0: it was not whole yet */
+	uint64_t new_inode; /* 0: the new file is not complete yet */
 	mode_t new_mode;
 	struct change_side old;
 	char temporary[JOURNAL_TEMPORARY_SIZE];
@@ -36,9 +37,9 @@ struct journal_record {
 };
 
 void workspace_journal_record_done(struct journal_record *record);
-/* Into @fd, from its beginning; 0 or a negative errno. */
+/* Write the record to @fd, from its beginning; 0 or a negative errno. */
 int workspace_journal_write(int fd, const struct journal_record *record);
-/* -ENODATA: there is none, or one that was not written whole: then its step never began. */
+/* -ENODATA: there is no record, or an incomplete one: then its step never began. */
 int workspace_journal_parse(const char *bytes, size_t len, struct journal_record *out);
 int workspace_journal_read(int fd, struct journal_record *out);
 

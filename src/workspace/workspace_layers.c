@@ -2,9 +2,9 @@
 /*
  * workspace/workspace_layers.c - checkpoints: freeze the upper as a layer, and go back to one
  *
- * A frozen layer is a store of its own, so that several workspaces can stand on it: a fork copies a list of ids and no file.
- * meta.json names the new layer before the upper is moved there. Whoever opens the store next sees a layer without an upper,
- * and finishes: no state in between loses anything.
+ * A frozen layer is a store of its own, so that several workspaces can use it: a fork copies a list of ids and no
+ * file. meta.json names the new layer before the upper is moved there. If the process is killed in between, the next
+ * one that opens the store sees a layer without an upper, and finishes the move. No state in between loses data.
  */
 #include "workspace/workspace_inside.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_lines.h - which lines of two texts differ, and how that is written as a patch
+ * workspace/workspace_lines.h - compare two texts by lines, and print the differences as a patch
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_LINES_H
 #define BELLJAR_WORKSPACE_WORKSPACE_LINES_H
@@ -33,12 +33,12 @@ struct line_list {
 
 /* Both borrow the bytes. 0 or -ENOMEM. */
 int workspace_lines_split(struct line_list *out, const char *bytes, size_t len);
-/* Few edits, the fewest where that is not too much work; they never overlap and are in order. */
+/* Find few edits, the fewest if that is not too much work. They never overlap and are in order. */
 int workspace_lines_compare(struct line_list *old, struct line_list *new, struct edit_list *out);
 
-/* The hunks of a unified diff, with three lines around each. Nothing if the texts are the same. */
+/* Append the hunks of a unified diff, with three lines around each. Nothing if the texts are the same. */
 int workspace_lines_print(const char *old, size_t old_len, const char *new, size_t new_len, struct text *out);
-/* How many lines were added and removed. */
+/* Count added and removed lines. */
 int workspace_lines_count(const char *old, size_t old_len, const char *new, size_t new_len, size_t *added,
 			  size_t *removed);
 

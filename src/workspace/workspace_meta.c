@@ -2,9 +2,9 @@
 /*
  * workspace/workspace_meta.c - read and write meta.json
  *
- * Only this program writes the file, in a directory that only its owner can enter. It is parsed as if somebody else had
- * written it all the same: it decides what is removed, and where changes are applied. Paths may hold any byte, so bytes
- * that are no UTF-8 are escaped as lone surrogates.
+ * Only this program writes the file, in a directory that only its owner can enter. The parser treats it as untrusted
+ * all the same, because it decides what is removed, and where changes are applied. Paths may hold any byte, so bytes
+ * that are not UTF-8 are escaped as lone surrogates.
  */
 #include "workspace/workspace_meta.h"
 

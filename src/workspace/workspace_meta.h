@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_meta.h - what is written down about a workspace: meta.json
+ * workspace/workspace_meta.h - the description of a workspace: meta.json
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_META_H
 #define BELLJAR_WORKSPACE_WORKSPACE_META_H
@@ -30,17 +30,17 @@ struct workspace_meta {
 	dev_t workdir_device;
 	ino_t workdir_inode;
 	int64_t created_ns; /* of the wall clock */
-	int64_t stamp_ns;   /* what of the workdir has a ctime that is not older was touched since */
-	int64_t copied_ns; /* WORKSPACE_COPY: what of the copy has an older ctime is as it was copied; 0: not whole yet */
+	int64_t stamp_ns;   /* a file of the workdir with this ctime or a later one was touched since */
+	int64_t copied_ns; /* WORKSPACE_COPY: files of the copy with an older ctime are unchanged; 0: incomplete */
 	char *place;       /* where upper and work are, if not in the store: absolute; NULL */
 	bool has_user_xattrs;      /* overlay wrote its marks as user.overlay.*, not as trusted.overlay.* */
-	bool is_frozen;            /* a layer that others stand on: nobody writes to it, and it is in no list */
-	char *note;                /* of a checkpoint: what somebody called it; NULL */
+	bool is_frozen;            /* a layer that other stores use: never written to, and not listed */
+	char *note;                /* of a checkpoint: the user's note; NULL */
 	struct string_list layers; /* ids of frozen ones, the topmost first; the workdir is below them all */
 };
 
 void workspace_meta_done(struct workspace_meta *meta);
-/* Strict: anything that this program would not have written is an error. @id is the name of the directory it lies in. */
+/* Parse strictly: any text that this program would not write is an error. @id is the name of its directory. */
 int workspace_meta_parse(struct workspace_meta *out, const char *id, const char *bytes, size_t len,
 			 struct error *error);
 void workspace_meta_print(const struct workspace_meta *meta, struct text *out);

@@ -2,9 +2,9 @@
 /*
  * workspace/workspace_patch.c - changes as a patch that `git apply` takes, as counts of lines, and as JSON
  *
- * Binary files are literal: base 85 of a zlib stream whose blocks are stored, not compressed. That is all a reader needs, and
- * a compressor is more than this is worth. The names of blobs are whole: git checks a binary file by them, and `git apply --3way`
- * finds the version that both sides began with.
+ * Binary files are literal: base 85 of a zlib stream whose blocks are stored, not compressed. That is all a reader
+ * needs, and a compressor is more than this is worth. The names of blobs are whole: git checks a binary file by them,
+ * and `git apply --3way` finds the version that both sides began with.
  */
 #include "workspace/workspace_patch.h"
 
@@ -19,7 +19,7 @@
 #include "workspace/workspace_lines.h"
 
 #define NO_BLOB "0000000000000000000000000000000000000000"
-#define LOOK_BYTES 8000 /* git looks for a NUL in so many */
+#define LOOK_BYTES 8000 /* git looks for a NUL in this many */
 #define STORED_MAX 65535
 #define BINARY_LINE 52
 #define BLOCK 65536

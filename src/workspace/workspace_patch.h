@@ -7,16 +7,16 @@
 
 #include "workspace/workspace_changes.h"
 
-/* Text files up to this size are compared line by line; a larger file is told as binary. */
+/* Text files up to this size are compared line by line; a larger file counts as binary. */
 #define PATCH_TEXT_BYTES ((uint64_t)4 << 20)
-/* Binary files up to this size are in the patch; of a larger one it only says that it differs. */
+/* Binary files up to this size are in the patch; for a larger one the patch only has "differ". */
 #define PATCH_BINARY_BYTES ((uint64_t)16 << 20)
 /* Files up to this size get digests. */
 #define PATCH_DIGEST_BYTES ((uint64_t)1 << 30)
 
 /*
- * Append the patch of one change. A directory has none. The patch of a conflict says what the command changed: its old side is
- * the version before both changes, if that was kept, so that `git apply --3way` merges.
+ * Append the patch of one change. A directory has none. The patch of a conflict says what the command changed: its old
+ * side is the version before both changes, if that was kept, so that `git apply --3way` merges.
  */
 int workspace_patch_print(const struct workspace_view *view, const struct workspace *workspace,
 			  const struct change *change, struct text *out);

@@ -2,10 +2,11 @@
 /*
  * workspace/workspace_place.c - on which file system a workspace's layer is kept
  *
- * In the state directory, which no jar sees, also where the workdir is on another file system: beside the data a layer would be
- * in reach of every jar that is shown the data, and could be changed after it was reviewed. Where the state directory cannot be
- * the upper layer of an overlay, as in a container, a directory at the top of the workdir's file system, as far up as the user
- * may write, or memory. Such places are written down, and hidden in every jar that begins later.
+ * In the state directory, which no jar sees, also where the workdir is on another file system: beside the data a layer
+ * would be in reach of every jar that is shown the data, and could be changed after it was reviewed. Where the state
+ * directory cannot be the upper layer of an overlay, as in a container, a directory at the top of the workdir's file
+ * system, as far up as the user may write, or memory. Such places are written down, and hidden in every jar that
+ * begins later.
  *
  * Never inside the workdir: a command could change the layer behind the kernel's back, and applying would see itself.
  */
@@ -38,8 +39,8 @@ static const unsigned long no_uppers[] = {
 };
 
 /*
- * Where the kernel cannot keep its marks it mounts a layer all the same, and then fails with EIO whoever makes a directory anew
- * that was removed. A tmpfs has user attributes since Linux 6.6.
+ * If the file system cannot keep overlay's marks, the kernel mounts the layer all the same, and a process that makes a
+ * removed directory again gets EIO. A tmpfs has user attributes since Linux 6.6.
  */
 static bool keeps_marks(int fd, const struct workspace_request *request)
 {

@@ -8,15 +8,15 @@
 #include "workspace/workspace_store.h"
 
 /*
- * Where upper and work of a new store go: *@place_out is NULL for the store itself, else the path of a directory of the
- * user's in which a directory for the store is to be made; the caller's to free.
+ * Choose where upper and work of a new store go. *@place_out is NULL for the store itself, else the path of a
+ * directory of the user's, in which to make a directory for the store; the caller frees it.
  */
 int workspace_choose_place(const struct workspace_home *home, const struct workspace_request *request, char **place_out,
 			   struct error *error);
 
-/* Open the directory @name, which belongs to this user and nobody else can enter: a descriptor or a negative errno. */
+/* Open the directory @name, which belongs to this user and which only this user can enter: a descriptor or -errno. */
 int workspace_open_private(int parent_fd, const char *name);
-/* Make it first, unless it is there. */
+/* The same, but make it first if it does not exist. */
 int workspace_make_private(int parent_fd, const char *name);
 
 #endif

@@ -2,12 +2,11 @@
 /*
  * workspace/workspace_spare.c - keep one store in which nothing was changed for the next workspace
  *
- * Many commands change nothing. Their store would be five objects that are made and nine that are removed, and removing one
- * takes a file system longer than anything else here. So one such store stays, as `.spare`, and becomes the next workspace with
- * a rename.
+ * Many commands change nothing. Each of their stores would cost making five objects and removing nine, and removing is
+ * the slowest operation here. So one such store stays, as `.spare`, and becomes the next workspace with a rename.
  *
- * What the command had is not used again: somebody may still hold a descriptor of its layer. `upper`, and the kernel's own
- * directory in `work`, are put aside when the store is taken, and removed while the jar is being made.
+ * The old layer is not used again: a process may still hold a descriptor of it. The engine puts `upper`, and the
+ * kernel's own directory in `work`, aside when it takes the store, and removes them while the jar is being made.
  */
 #include "workspace/workspace_inside.h"
 
@@ -47,7 +46,7 @@ static bool has_just(int directory_fd, const char *const *names, size_t count)
 	return fd >= 0 && list.len == 0 && found == count;
 }
 
-/* Nothing is left that would take long to remove, or that nobody knows of. */
+/* Report whether the store has only the known names, and an empty upper, so that removing it is quick. */
 static bool is_bare(const struct workspace *workspace)
 {
 	static const char *const names[] = {"lock", "meta.json", "upper", "work"};
@@ -94,7 +93,7 @@ bool workspace_spare_open(const struct workspace_home *home, struct workspace *w
 	close_fd(&workspace->fd);
 	close_fd(&workspace->lock_fd);
 	free(take_ptr(workspace->parts_path));
-	/* Whoever has just put it by may hold its lock a moment longer. */
+	/* The process that has just put it by may hold its lock a moment longer. */
 	if (rc != -EBUSY)
 		reap_sweep_at(home->fd, SPARE);
 	return false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace/workspace_step.c - change one name of the workdir, whole or not at all, and lose nobody's work
+ * workspace/workspace_step.c - change one name of the workdir, whole or not at all, and lose no one's work
  *
- * What is new is made under a temporary name beside the target and changes places with it. What came out must be what was
- * looked at, and nobody may have it open to write; only then does it go. Else the two change back. So a program that saves
- * the file at the same moment wins, whether it writes in place or renames over it: if it was first, we find its file and give
- * it back; if it was second, it replaced ours.
+ * A step makes the new file under a temporary name beside the target and exchanges the two. It removes the old file
+ * only if that is the file that was compared before, and no process has it open to write. Else it exchanges them back.
+ * So a program that saves the file at the same moment wins, whether it writes in place or renames over it: if it was
+ * first, the step finds its file and restores it; if it was second, it replaced the new file.
  *
- * A lease answers whether a file is open to write, or mapped: the kernel refuses one if it is. It needs the file's owner;
- * where it cannot be had, what is left is the comparison.
+ * A lease tests whether a file is open to write, or mapped: the kernel refuses a lease then. Only the file's owner can
+ * take one; without a lease, only the comparison protects.
  */
 #include "workspace/workspace_step.h"
 
@@ -105,7 +105,7 @@ static bool is_expected(int directory_fd, const char *name, const struct change_
 	return fstatat(directory_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && is_side(&status, side);
 }
 
-/* Remove what came out under the temporary name if it is what was looked at and nobody writes to it: -EAGAIN if not. */
+/* Remove the old file under the temporary name if it is unchanged and not open to write: -EAGAIN if not. */
 static int drop(int directory_fd, const char *name, const struct change_side *side)
 {
 	AUTO_CLOSE int fd = -1;
@@ -125,7 +125,7 @@ static int drop(int directory_fd, const char *name, const struct change_side *si
 	return errno == ENOTEMPTY || errno == EEXIST ? -EAGAIN : -errno;
 }
 
-/* Somebody's work that has no place any more: keep it under a name that is seen. */
+/* Keep a file that has lost its place under a visible name. */
 static void save_aside(struct stepper *stepper, int directory_fd, const char *temporary, const char *name)
 {
 	for (int i = 0; i < SAVED_ATTEMPTS; i++) {
@@ -226,7 +226,7 @@ static int settle_remove(struct stepper *stepper, int directory_fd, const char *
 	return -EAGAIN;
 }
 
-/* Somebody was killed in a step: finish it, or undo it. */
+/* Finish or undo the step of a process that was killed in it. */
 static void recover(struct stepper *stepper, const struct journal_record *record)
 {
 	const char *name;
@@ -410,8 +410,8 @@ static bool can_move(const struct stepper *stepper, const struct change *change)
 }
 
 /*
- * A file of a layer, to be copied or moved. Its mode may keep even its owner from reading it, and then its owner may read it for
- * a moment. Not where a jar has the layer, or several workspaces: nothing of theirs is changed.
+ * A file of a layer, to be copied or moved. Its mode may keep even its owner from reading it, and then its owner may
+ * read it for a moment. Not where a jar has the layer, or several workspaces: nothing of theirs is changed.
  */
 static int open_source(const struct stepper *stepper, const struct change *change, int directory_fd, const char *name)
 {
@@ -519,8 +519,8 @@ static int place(struct stepper *stepper, int directory_fd, const char *name, st
 }
 
 /*
- * A new file of the upper that is to be as it is goes into its place at once. There is no state in between, so no record, and
- * twenty thousand of them take two system calls each. 1: it has to go the long way.
+ * A new file of the upper that is to be as it is goes into its place at once. There is no state in between, so no
+ * record, and twenty thousand of them take two system calls each. 1: it has to go the long way.
  */
 static int move_straight(struct stepper *stepper, const struct change *change, int directory_fd, const char *name)
 {
@@ -635,7 +635,7 @@ int workspace_step_set_mode(struct stepper *stepper, const struct change *change
 		return -errno;
 	if (fstat(fd, &status) < 0 || (status.st_mode & S_IFMT) != (change->after.mode & S_IFMT))
 		return -EAGAIN;
-	/* Another one stands there now, which nobody has looked at. */
+	/* Another file is there now, which was not compared. */
 	if (change->kind == CHANGE_MODE &&
 	    (status.st_ino != change->before.inode || status.st_dev != change->before.device))
 		return -EAGAIN;
@@ -706,7 +706,7 @@ int workspace_step_begin(struct stepper *stepper, const struct workspace_view *v
 		.workdir.fd = -1,
 		.layer.fd = -1,
 	};
-	/* Sent if somebody opens a file that we have a lease of; by itself it would end the process. */
+	/* The kernel sends it when a process opens a file with our lease; the default would end this process. */
 	sigaction(SIGIO, &(struct sigaction){.sa_handler = SIG_IGN}, &stepper->before);
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = sys_monotonic_ns();

@@ -2,9 +2,9 @@
 /*
  * workspace/workspace_store.c - make, open, lock, list and remove the stores of workspaces
  *
- * Whoever makes or removes a store has the lock of their common directory, so that a layer is never removed while somebody
- * begins to stand on it. meta.json is written before upper is made: a store that has none was never finished, wherever
- * its maker was killed, and the next sweep removes it. Removing renames first, and takes its time without the lock.
+ * A process holds the lock of the common directory while it makes or removes a store, so that no layer is removed
+ * while a new store begins to use it. It writes meta.json before it makes upper: a store without upper was never
+ * finished, and the next sweep removes it. Removing renames first, and then deletes without the lock.
  */
 #include "workspace/workspace_inside.h"
 
@@ -95,7 +95,6 @@ static int read_meta(int fd, const char *id, struct workspace_meta *out, struct 
 	return workspace_meta_parse(out, id, bytes, (size_t)len, error);
 }
 
-/* Whoever has it may keep notes in it. */
 int workspace_store_lock(int fd, const char *id, struct error *error)
 {
 	AUTO_CLOSE int lock = openat(fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -111,7 +110,7 @@ int workspace_store_lock(int fd, const char *id, struct error *error)
 		error_set(error, STAGE_FILES, EBUSY, "the workspace '%s' is in use", id);
 		return error_hint(error, "wait until the run or the command that uses it has ended");
 	}
-	/* Whoever had it before may have removed the store. */
+	/* The previous holder of the lock may have removed the store. */
 	if (fstat(lock, &status) < 0 || !status.st_nlink)
 		return error_set(error, STAGE_FILES, ENOENT, "there is no workspace '%s' any more", id);
 	return take_fd(&lock);
@@ -195,7 +194,7 @@ int workspace_open(const struct workspace_home *home, const char *id, enum works
 		workspace.lock_fd = workspace_store_lock(workspace.fd, id, error);
 		rc = MIN_OF(workspace.lock_fd, 0);
 		if (rc == 0) {
-			/* Somebody may have had the lock, and written it, since it was read. */
+			/* Another process may have had the lock, and written it, since it was read. */
 			workspace_meta_done(&workspace.meta);
 			rc = read_meta(workspace.fd, id, &workspace.meta, error);
 		}
@@ -244,9 +243,9 @@ static int64_t nanoseconds(const struct timespec *time)
 }
 
 /*
- * The time of change that a file gets now, by the clock of the file system that @fd is a new file of. Since Linux 6.13 one
- * that was looked at before gets a finer time than the tick, and everything that changes later a later one: so a file that was
- * written a moment before is not taken for one that was written since.
+ * The time of change that a file gets now, by the clock of the file system that @fd is a new file of. Since Linux 6.13
+ * one that was looked at before gets a finer time than the tick, and everything that changes later a later one: so a
+ * file that was written a moment before is not taken for one that was written since.
  */
 static int64_t take_stamp(int fd)
 {
@@ -416,7 +415,7 @@ static int build(const struct workspace_home *home, const struct workspace_reque
 		workspace->meta.stamp_ns = stamp_of(workspace, request->workdir_fd);
 		rc = (int)MIN_OF(workspace->meta.stamp_ns, 0);
 	}
-	/* Nobody reads that of a spare: what is there is written over. */
+	/* meta.json of a spare is not read by any process: write over it. */
 	if (rc == 0)
 		rc = is_spare ? write_meta(workspace, "meta.json", error) : workspace_save(workspace, error);
 	if (rc < 0)
@@ -637,7 +636,7 @@ static bool is_empty(int directory_fd)
 	return !directory_next(&list);
 }
 
-/* Nobody gave it a name or uses it, and there is nothing in it: whoever made it was killed. */
+/* Report whether a store is unnamed, unused and empty: the process that made it was killed. */
 static bool is_abandoned(const struct workspace_home *home, const struct workspace_meta *meta)
 {
 	AUTO_CLOSE int store = -1, lock = -1, place = -1, upper = -1;
@@ -663,7 +662,7 @@ static bool is_abandoned(const struct workspace_home *home, const struct workspa
 	return meta->kind == WORKSPACE_COPY ? !meta->copied_ns : is_empty(upper);
 }
 
-/* The common lock is held: nobody makes a store meanwhile. */
+/* The caller holds the common lock, so no store is made meanwhile. */
 void workspace_store_hide_useless(const struct workspace_home *home)
 {
 	_Alignas(struct directory_entry) char entries[ENTRY_BYTES];
@@ -673,7 +672,7 @@ void workspace_store_hide_useless(const struct workspace_home *home)
 	const struct directory_entry *entry;
 	size_t damaged = 0;
 
-	/* If not everything is known, a layer that somebody stands on might be taken for one that nobody does. */
+	/* If the list is incomplete, a layer in use might look unused. */
 	if (fd < 0 || list_all(home, &list, &damaged) < 0 || list.count >= WORKSPACE_STORES_MAX)
 		return;
 	for (size_t i = 0; i < list.count && !damaged; i++)

@@ -2,13 +2,13 @@
 /*
  * workspace/workspace_store.h - the directories in which workspaces are kept
  *
- * One directory for all of a user's: $XDG_STATE_HOME/belljar/ws, or ~/.local/state/belljar/ws. In it one store for each
- * workspace: <id>/{meta.json, lock, upper, work}, and one that was put by for the next (`.spare`). Where this file system cannot
- * be the upper layer of an overlay, upper and work are on another one (`place` of meta.json). Only the user can enter any of them; everything in `upper` is
- * a stranger's work.
+ * One directory has all stores of a user: $XDG_STATE_HOME/belljar/ws, or ~/.local/state/belljar/ws. It has a store for
+ * each workspace, <id>/{meta.json, lock, upper, work}, and an empty one for the next (`.spare`). If this file system
+ * cannot be the upper layer of an overlay, upper and work are on another one (`place` of meta.json). Only the user can
+ * enter any of them. Everything in `upper` is untrusted.
  *
- * One process writes to a store at a time: whoever has its lock. A frozen layer is written to by nobody and stays until no
- * store stands on it.
+ * Only the process that has a store's lock writes to the store. A frozen layer is never written to, and stays until no
+ * store uses it.
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_STORE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_STORE_H
@@ -23,17 +23,17 @@ struct workspace_home {
 	char *path;
 };
 
-/* Make it if need be. What XDG_STATE_HOME and HOME of @environment say. */
+/* Open the home that XDG_STATE_HOME and HOME of @environment select; make it if it does not exist. */
 int workspace_home_open(char *const *environment, struct workspace_home *out, struct error *error);
 void workspace_home_done(struct workspace_home *home);
 /*
- * Every directory that may be the home of this user's stores: the one that workspace_home_open() takes first, then those of
- * other environments. None of them is made.
+ * List every directory that may be the home of this user's stores: the one of workspace_home_open() first, then those
+ * of other environments. Makes none of them.
  */
 int workspace_homes(char *const *environment, struct string_list *out);
 /* Make the home at @path, as workspace_homes() names it, so that no other user can. 0 or a negative errno. */
 int workspace_home_make(const char *path);
-/* Is there any store, or part of one, in this directory? */
+/* Report whether the directory has any store, or part of one. */
 bool workspace_any_in(const char *directory);
 /* Add the other directories in which stores of the home at @home have, or had, their parts. */
 int workspace_places(const char *home, struct string_list *out);
@@ -49,7 +49,7 @@ struct workspace {
 };
 
 struct workspace_request {
-	int workdir_fd; /* O_PATH will do */
+	int workdir_fd; /* may be O_PATH */
 	const char *workdir;
 	const char *name; /* NULL: none */
 	enum workspace_kind kind;
@@ -59,44 +59,44 @@ struct workspace_request {
 };
 
 /*
- * A new store, locked. The upper is on the workdir's file system where that can be: then applying moves files instead of
- * copying them. Never inside the workdir. -EEXIST: there is one of that name for this workdir.
+ * Make a store, and lock it. The upper is on the workdir's file system if possible: then applying moves files instead
+ * of copying them. It is never inside the workdir. -EEXIST: there is one of that name for this workdir.
  */
 int workspace_create(const struct workspace_home *home, const struct workspace_request *request, struct workspace *out,
 		     struct error *error);
 
 enum workspace_access {
-	WORKSPACE_LOOK,  /* whether or not somebody writes to it */
-	WORKSPACE_WRITE, /* -EBUSY: somebody does */
-	WORKSPACE_DROP,  /* the same, to be removed: its layer may be gone, with the file system that it was on */
+	WORKSPACE_LOOK,  /* also while another process writes to it */
+	WORKSPACE_WRITE, /* -EBUSY: another process writes to it */
+	WORKSPACE_DROP,  /* the same, to remove it: its layer may be gone, with the file system that it was on */
 };
 
-/* By its id. */
+/* Open a workspace by its id. */
 int workspace_open(const struct workspace_home *home, const char *id, enum workspace_access access,
 		   struct workspace *out, struct error *error);
 void workspace_done(struct workspace *workspace);
-/* Is the layer of an open one there? Else what is left of it may come back, at parts_path, with its file system. */
+/* Report whether the layer exists. If not, it may come back, at parts_path, with its file system. */
 static inline bool workspace_has_layer(const struct workspace *workspace)
 {
 	return workspace->upper_fd >= 0;
 }
-/* What of a workspace is not there: "layer", "directory" (its workdir), or NULL. */
+/* Return what a workspace lacks: "layer", "directory" (its workdir), or NULL. */
 const char *workspace_missing(const struct workspace_home *home, const struct workspace_meta *meta);
 
 /* Write meta.json anew, whole or not at all. The caller has the lock. */
 int workspace_save(const struct workspace *workspace, struct error *error);
 /* WORKSPACE_COPY: the copy is whole; what changes in it from now on is the command's work. Saves. */
 int workspace_copy_is_whole(struct workspace *workspace, struct error *error);
-/* Remove the store and all in it, and layers that nobody stands on any more. Closes @workspace in any case. */
+/* Remove the store and all in it, and layers that no store uses any more. Closes @workspace in any case. */
 int workspace_remove(const struct workspace_home *home, struct workspace *workspace, struct error *error);
-/* The same for one in which nothing was changed: it may be put by, for the next that is made. Nothing may have it mounted. */
+/* The same for a store without changes: it may become the spare for the next workspace. Nothing may have it mounted. */
 int workspace_put_by(const struct workspace_home *home, struct workspace *workspace, struct error *error);
-/* Remove what a store that was put by had in it. That takes a moment, and nobody need wait for it. */
+/* Remove the old contents of a spare. That takes a moment, so do it while the jar is being made. */
 void workspace_tidy(const struct workspace *workspace);
 
 /*
- * Freeze what was written so far: it becomes a layer, and the upper is new and empty. Nothing may have it mounted. The id
- * of the new layer is the first of meta.layers. @note is what somebody calls it, or NULL.
+ * Freeze what was written so far: it becomes a layer, and the upper is new and empty. Nothing may have it mounted. The
+ * id of the new layer is the first of meta.layers. @note is the user's note, or NULL.
  */
 int workspace_checkpoint(const struct workspace_home *home, struct workspace *workspace, const char *note,
 			 struct error *error);
@@ -114,19 +114,19 @@ struct workspace_list {
 	size_t capacity;
 };
 
-/* All that are no frozen layers, the newest first. One that is damaged is left out, and counted. */
+/* List all workspaces, without frozen layers, the newest first. Skip damaged ones, and count them. */
 int workspace_list(const struct workspace_home *home, struct workspace_list *out, size_t *damaged_out,
 		   struct error *error);
 void workspace_list_done(struct workspace_list *list);
 
 /*
- * Which one is meant by @word: an id, or a name, first of this workdir and then of any. NULL: the newest of the workdir
- * (device and inode). -ENOENT: there is none.
+ * Find a workspace by @word: an id, or a name, first of this workdir and then of any. NULL: the newest of the workdir
+ * (device and inode). -ENOENT: not found.
  */
 int workspace_find(const struct workspace_home *home, const char *word, dev_t device, ino_t inode,
 		   char id_out[WORKSPACE_ID_SIZE], struct error *error);
 
-/* Remove what processes that were killed left: stores that were never finished, layers that nobody stands on. */
+/* Remove what killed processes left: unfinished stores, and layers that no store uses. */
 void workspace_sweep(const struct workspace_home *home);
 
 #endif

@@ -182,7 +182,7 @@ int workspace_view_clear_opaque(const struct workspace_view *view, int directory
 
 	if (!workspace_view_is_opaque(view, directory_fd))
 		return 0;
-	/* One that was renamed may still say so, if somebody was killed between the two marks: then that mark would count. */
+	/* A killed process may have left a redirect mark beside this one; without this one, it would take effect. */
 	if (fremovexattr(directory_fd, mark(view, "redirect", attribute)) < 0 && errno != ENODATA)
 		return -errno;
 	return fremovexattr(directory_fd, mark(view, "opaque", attribute)) < 0 && errno != ENODATA ? -errno : 0;
@@ -239,7 +239,7 @@ int workspace_view_redirect(const struct workspace_view *view, int directory_fd,
 	ssize_t len;
 
 	*out = NULL;
-	/* Only a mount by root writes it, and only in attributes that nobody else can set. */
+	/* Only a mount by root writes it, and only in attributes that no other user can set. */
 	if (view->kind == WORKSPACE_COPY || view->has_user_xattrs)
 		return 0;
 	len = fgetxattr(directory_fd, mark(view, "redirect", attribute), value, sizeof(value) - 1);

@@ -2,8 +2,8 @@
 /*
  * workspace/workspace_view.h - a workspace's layers over its workdir, and how their directories are opened
  *
- * Everything in a layer is a stranger's work. It is opened beneath the layer's top, through no link, and what overlay wrote
- * into attributes is read with bounds.
+ * Everything in a layer is untrusted. These functions open files beneath the layer's top, never through a link, and
+ * read overlay's attributes with bounds.
  */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_VIEW_H
 #define BELLJAR_WORKSPACE_WORKSPACE_VIEW_H
@@ -16,7 +16,7 @@
 #define WORKSPACE_PATH_MAX ((size_t)64 << 10)
 #define WORKSPACE_LINK_MAX 4096
 
-/* An object of the workdir as an apply left it: its time of change is ours until somebody else changes it. */
+/* An object of the workdir as an apply left it. Its ctime stays the same until another program changes it. */
 struct applied_object {
 	uint64_t device, inode;
 	int64_t ctime_ns;
@@ -28,7 +28,7 @@ struct applied_list {
 	size_t capacity;
 };
 
-/* What a name is, on one side. */
+/* The state of a name, on one side. */
 struct change_side {
 	mode_t mode; /* 0: there is none */
 	dev_t device;
@@ -67,7 +67,7 @@ struct workspace_view {
 	unsigned layer_count;       /* the upper is 0; the workdir stands behind the last layer, at this index */
 };
 
-/* Opens the workdir by its path: it must be the same directory as when the workspace was made. */
+/* Open a view. The workdir's path must lead to the same directory as when the workspace was made. */
 int workspace_view_open(const struct workspace_home *home, const struct workspace *workspace,
 			struct workspace_view *out, struct error *error);
 void workspace_view_done(struct workspace_view *view);
@@ -87,7 +87,7 @@ static inline int64_t workspace_view_modified_ns(const struct stat *status)
 	return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
-/* Was it touched since the workspace was made, by somebody else than an apply of it? */
+/* Report whether another program than an apply touched it since the workspace was made. */
 bool workspace_view_is_touched_at(const struct workspace_view *view, dev_t device, ino_t inode, int64_t ctime_ns);
 static inline bool workspace_view_is_touched(const struct workspace_view *view, const struct stat *status)
 {
@@ -95,29 +95,29 @@ static inline bool workspace_view_is_touched(const struct workspace_view *view, 
 }
 
 /*
- * Open the directory @path below @top_fd, however long the path is, never out of it and through no link. "" is the top. A
- * descriptor or a negative errno.
+ * Open the directory @path below @top_fd, however long the path is, never out of it and through no link. "" is the
+ * top. A descriptor or a negative errno.
  */
 int workspace_view_open_directory(int top_fd, const char *path);
-/* The directory that @path is in; *@name_out is its last part. */
+/* Open the directory that @path is in; *@name_out is its last part. */
 int workspace_view_open_parent(int top_fd, const char *path, const char **name_out);
 
-/* Does @name in @directory_fd, of which lstat() says @status, stand for "nothing is here"? */
+/* Report whether @name in @directory_fd, with @status of lstat(), is a whiteout: a mark for "removed". */
 bool workspace_view_is_whiteout(const struct workspace_view *view, int directory_fd, const char *name,
 				const struct stat *status);
-/* Does the open directory of a layer hide what is below it? */
+/* Report whether the open directory of a layer hides the lower layers. */
 bool workspace_view_is_opaque(const struct workspace_view *view, int directory_fd);
-/* Take that mark away. */
+/* Remove that mark. */
 int workspace_view_clear_opaque(const struct workspace_view *view, int directory_fd);
-/* Everything of a renamed directory is in the layer: it hides what is below, and leads nowhere any more. */
+/* Make a renamed directory opaque and remove its redirect, because all of its contents are in the layer now. */
 int workspace_view_end_redirect(const struct workspace_view *view, int directory_fd);
-/* Was the file copied from a lower layer by overlay? */
+/* Report whether overlay copied the file from a lower layer. */
 bool workspace_view_was_copied_up(const struct workspace_view *view, int directory_fd, const char *name);
-/* Say so of an open one. */
+/* Mark an open file so. */
 int workspace_view_mark_copied_up(const struct workspace_view *view, int fd);
 /*
- * Where the lower layers have what the directory @path of a layer shows: *@out is the caller's to free, NULL if it is the
- * same path. @lower_parent is where they have its parent. -EBADMSG: it leads out of the workdir.
+ * Find the path in the lower layers of the directory @path of a layer: the caller frees *@out, NULL if it is the same
+ * path. @lower_parent is the path of its parent there. -EBADMSG: it leads out of the workdir.
  */
 int workspace_view_redirect(const struct workspace_view *view, int directory_fd, const char *lower_parent, char **out);
 
@@ -125,10 +125,10 @@ int workspace_view_redirect(const struct workspace_view *view, int directory_fd,
 bool workspace_view_is_own_xattr(const char *name);
 bool workspace_view_same_xattrs(int a_fd, int b_fd);
 int workspace_view_copy_xattrs(int from_fd, int to_fd);
-/* The same, and those that @from_fd has not are removed. */
+/* The same, and remove those that @from_fd lacks. */
 int workspace_view_replace_xattrs(int from_fd, int to_fd);
 
-/* 1 the same, 0 not, a negative errno. Looks at no more than *@budget bytes, which it lowers; 0 left counts as different. */
+/* Compare: 1 the same, 0 not, or -errno. Reads at most *@budget bytes, and lowers it; 0 left counts as different. */
 int workspace_view_same_content(int a_fd, int b_fd, uint64_t size, uint64_t *budget);
 
 #endif
