@@ -29,13 +29,13 @@ struct workspace_meta {
 	char *workdir; /* absolute */
 	dev_t workdir_device;
 	ino_t workdir_inode;
-	int64_t created_ns; /* of the wall clock */
-	int64_t stamp_ns;   /* a file of the workdir with this ctime or a later one was touched since */
-	int64_t copied_ns; /* WORKSPACE_COPY: files of the copy with an older ctime are unchanged; 0: incomplete */
-	char *place;       /* where upper and work are, if not in the store: absolute; NULL */
-	bool has_user_xattrs;      /* overlay wrote its marks as user.overlay.*, not as trusted.overlay.* */
-	bool is_frozen;            /* a layer that other stores use: never written to, and not listed */
-	char *note;                /* of a checkpoint: the user's note; NULL */
+	int64_t created_ns;   /* of the wall clock */
+	int64_t stamp_ns;     /* a file of the workdir with this ctime or a later one was touched since */
+	int64_t copied_ns;    /* WORKSPACE_COPY: files of the copy with an older ctime are unchanged; 0: incomplete */
+	char *place;          /* where upper and work are, if not in the store: absolute; NULL */
+	bool has_user_xattrs; /* overlay wrote its marks as user.overlay.*, not as trusted.overlay.* */
+	bool is_frozen;       /* a layer that other stores use: never written to, and not listed */
+	char *note;           /* of a checkpoint: the user's note; NULL */
 	struct string_list layers; /* ids of frozen ones, the topmost first; the workdir is below them all */
 };
 
