@@ -27,14 +27,14 @@ void client_error_done(struct belljar_error *failure);
 /* Hand @failure to the program if @rc is negative. Returns @rc. */
 int client_publish(int rc, struct belljar_error *failure, struct belljar_error **error);
 int client_no_memory(struct belljar_error *failure);
-/* What the engine said in a FAILED frame, or in a result whose outcome is `failed`. */
+/* Read the error of a FAILED frame, or of a result with the outcome `failed`. */
 int client_read_failure(const struct json_value *document, struct belljar_error *failure);
-/* Parse what a frame from the engine holds; it must be an object. */
+/* Parse the payload of a frame from the engine; it must be an object. */
 int client_parse(const char *payload, size_t len, struct json_value *out, struct belljar_error *failure);
 
 /*
- * Read an input struct of whatever size the program was built with: what is missing is zero, what is unknown must be.
- * @known_size: of the struct as this library knows it, which @copy has room for.
+ * Copy an input struct of the size that the program was built with. Missing members become zero; unknown ones must be
+ * zero. @known_size: the size of the struct in this library; @copy has room for it.
  */
 int client_copy_struct(const void *given, size_t known_size, void *copy, struct belljar_error *failure);
 
@@ -42,7 +42,7 @@ struct belljar_engine {
 	atomic_int references; /* the program's own, and one for each handle and jar */
 	pid_t owner;           /* the process that opened it */
 	pid_t pid;
-	int pidfd; /* kept as long as anybody may ask what became of the engine */
+	int pidfd; /* open until the last reference is gone, to find out how the engine ended */
 	int door;  /* our end of the door socket */
 	atomic_bool is_closed;
 };
@@ -51,18 +51,18 @@ void client_engine_hold(struct belljar_engine *engine);
 void client_engine_release(struct belljar_engine *engine);
 /* -EINVAL for NULL, -ECHILD in a process that only inherited it. */
 int client_engine_check(const struct belljar_engine *engine, struct belljar_error *failure);
-/* Is this the process that opened it? */
+/* Report whether this process opened it. */
 bool client_engine_is_ours(const struct belljar_engine *engine);
-/* A channel broke: say what became of the engine. */
+/* Report how the engine ended, after a channel broke. */
 int client_engine_lost(const struct belljar_engine *engine, struct belljar_error *failure);
 
-/* A new channel with its first frame. @fds are borrowed. */
+/* Open a channel and send its first frame. @fds are borrowed. */
 int client_engine_connect(struct belljar_engine *engine, const struct client_message *message, int *channel_out,
 			  struct belljar_error *failure);
-/* Wait for the next frame of a channel. What it holds lives until the next call. */
+/* Wait for the next frame of a channel. It is valid until the next call. */
 int client_engine_await(struct belljar_engine *engine, struct client_channel *channel, struct client_frame *out,
 			struct belljar_error *failure);
-/* An answer nobody asked for. */
+/* Report an unexpected answer. */
 int client_engine_nonsense(struct belljar_error *failure);
 
 /* --- between client_run.c and client_jar.c --- */

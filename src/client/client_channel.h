@@ -37,19 +37,19 @@ struct client_channel {
 void client_channel_init(struct client_channel *channel, int fd);
 void client_channel_done(struct client_channel *channel);
 
-/* The same descriptor, or another one for it that is above 2, where no program looks for its streams. -errno. */
+/* Return the descriptor, or a duplicate above 2, so that it is not taken for a standard stream. -errno. */
 int client_raise_fd(int fd);
-/* Two ends of a new channel, close-on-exec. */
+/* Make the two ends of a new channel, close-on-exec. */
 int client_channel_pair(int *ours_out, int *theirs_out);
 
-/* Send a whole frame; waits as long as the engine needs to take it. -EPIPE: it takes nothing more. */
+/* Send a whole frame, and block until the engine has taken it. -EPIPE: the engine takes nothing more. */
 int client_send(int fd, const struct client_message *message);
 /* The same for a short frame without descriptors, from any thread at any time. -EAGAIN: the engine reads nothing. */
 int client_send_short(int fd, enum frame_type type, const void *payload, size_t len);
 
 /* Read once, without waiting. The number of bytes; 0: the other side has closed; -EAGAIN: nothing there; -errno. */
 ssize_t client_receive(struct client_channel *channel);
-/* The next whole frame that was read. 1; 0: there is none yet; -EPROTO. It lives until the next client_receive(). */
+/* Get the next whole frame. 1; 0: none yet; -EPROTO. It is valid until the next client_receive(). */
 int client_next_frame(struct client_channel *channel, struct client_frame *out);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_engine.c - start the engine, reach it, be rid of it
+ * client/client_engine.c - start the engine, connect to it, end it
  *
- * The program's size, threads, signals and descriptors are none of the engine's business: posix_spawn() copies nothing,
- * and the file actions leave the engine /dev/null as 0, 1 and 2, its end of the door socket as 3, and nothing else.
+ * The engine inherits nothing of the program: posix_spawn() copies no memory, and the file actions give the engine
+ * /dev/null as 0, 1 and 2, its end of the door socket as 3, and nothing else.
  *
- * That the engine has ended is read from its pidfd, which says so whoever collects the process, or if nobody does.
- * A copy of the door socket that a child of fork() holds would keep the engine alive; so it is shut down, which no copy
- * survives, and not only closed.
+ * The library sees the end of the engine on its pidfd, also if another part of the program collects the process. A
+ * child of fork() may hold a copy of the door socket, which would keep the engine alive. So the library shuts the
+ * socket down, which ends all copies, and does not only close it.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /*
  * client/client_jar.c - sessions: opening, runs in them, closing
  *
- * A jar is its channel, as a run is. Runs and files get channels of their own, which are sent over the jar's: a lock keeps
- * the requests of several threads apart.
+ * A jar is its channel, as a run is. Runs and files get channels of their own, which are sent over the jar's: a lock
+ * keeps the requests of several threads apart.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -294,7 +294,7 @@ void belljar_jar_close(struct belljar_jar *jar)
 
 /* --- runs --- */
 
-/* @is_blocking: nobody has the handle but us, until the run is over. */
+/* @is_blocking: only this library has the handle, until the run is over. */
 static int jar_start_run(struct belljar_jar *jar, const struct belljar_command *given, bool is_blocking,
 			 struct belljar_handle **out, struct belljar_error *failure)
 {

@@ -7,18 +7,18 @@
 
 #include "client/client_request.h"
 
-/* Ask the jar for something and wait for its ANSWER or DESCRIPTOR. @channel, to be freed in any case, holds what came. */
+/* Send a task to the jar and wait for its ANSWER or DESCRIPTOR. @channel holds the reply; free it in any case. */
 int client_jar_ask(struct belljar_jar *jar, const struct client_task *task, struct client_channel *channel,
 		   struct client_frame *frame, struct belljar_error *failure);
-/* The same for any request on the jar's channel; @frame is whatever came. The jar was checked. */
+/* The same for any request on the jar's channel; @frame is a frame of any kind. The jar was checked. */
 int client_jar_send(struct belljar_jar *jar, struct client_request *request, enum frame_type type,
 		    struct client_channel *channel, struct client_frame *frame, struct belljar_error *failure);
-/* Is it one that stands, and ours? */
+/* Check that the jar is ready, and that this process opened it. */
 int client_jar_check(const struct belljar_jar *jar, struct belljar_error *failure);
 struct belljar_engine *client_jar_engine(const struct belljar_jar *jar);
-/* It was made anew: @info, taken over, is what belljar_jar_info() says from now on. */
+/* Set the new text of belljar_jar_info() after the jar was made again. Takes @info over. */
 void client_jar_opened_again(struct belljar_jar *jar, char *info);
-/* What a FAILED frame says; anything else is unexpected. */
+/* Read the error of a FAILED frame; any other frame is unexpected. */
 int client_read_refusal(const struct client_frame *frame, struct belljar_error *failure);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_request.h - what the program asks for, as frames: JSON and descriptors
+ * client/client_request.h - requests of the program as frames: JSON and descriptors
  */
 #ifndef BELLJAR_CLIENT_CLIENT_REQUEST_H
 #define BELLJAR_CLIENT_CLIENT_REQUEST_H
@@ -12,24 +12,24 @@ struct client_request {
 	struct text json;
 	int fds[FRAME_MAX_DESCRIPTORS]; /* borrowed, but for @input_fd */
 	size_t fd_count;
-	int input_fd; /* what the command reads as its input; -1: none */
+	int input_fd; /* the command's input; -1: none */
 };
 
 #define AUTO_REQUEST_OUT AUTO(client_request_done) struct client_request
 void client_request_done(struct client_request *request);
 
 struct client_run_request {
-	bool is_join; /* JOIN, else RUN */
-	bool is_start_told; /* say when the command has begun; a program that only waits for the end need not be woken for that */
+	bool is_join;       /* JOIN, else RUN */
+	bool is_start_told; /* report when the command has begun; a caller that only waits for the end need not wake up */
 };
 int client_request_run(struct client_request *request, const struct belljar_command *command,
 		       const struct client_run_request *how, struct belljar_error *failure);
-/* JOIN on the jar's channel: with the engine's end of the run's own, borrowed. */
+/* Add the engine's end of the run's own channel to a JOIN on the jar's channel; borrowed. */
 void client_request_give_channel(struct client_request *request, int channel);
 int client_request_open(struct client_request *request, const struct belljar_jar_options *options,
 			struct belljar_error *failure);
 
-/* What is asked of a jar that is no run. What is NULL or 0 is not said. */
+/* A request to a jar other than a run. Members that are NULL or 0 are left out. */
 struct client_task {
 	enum frame_type type;
 	const char *operation, *path, *to, *rule;
@@ -41,7 +41,7 @@ struct client_task {
 };
 void client_request_task(struct client_request *request, const struct client_task *task);
 
-/* What is asked about a workspace. What is NULL or 0 is not said. */
+/* A request about a workspace. Members that are NULL or 0 are left out. */
 struct client_order {
 	const char *operation;
 	const char *id; /* WORKSPACE, with the program's own environment and directory; NULL: LAYER */
@@ -54,7 +54,7 @@ struct client_order {
 };
 int client_request_order(struct client_request *request, const struct client_order *order,
 			 struct belljar_error *failure);
-/* With the engine's end of the channel for the answer, borrowed. */
+/* Finish the JSON, and add the engine's end of the channel for the answer; borrowed. */
 int client_request_finish(struct client_request *request, int channel, struct belljar_error *failure);
 
 struct client_message client_request_message(const struct client_request *request, enum frame_type type);

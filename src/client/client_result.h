@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_result.h - how a run ended
+ * client/client_result.h - the result of a run
  */
 #ifndef BELLJAR_CLIENT_CLIENT_RESULT_H
 #define BELLJAR_CLIENT_CLIENT_RESULT_H
@@ -27,10 +27,10 @@ struct belljar_result {
 	uint64_t usage[BELLJAR_PEAK_PROCESSES + 1];
 };
 
-/* A piece of kept output; @stream is checked. */
+/* Append a piece of kept output; checks @stream. */
 int client_result_append(struct belljar_result *result, int stream, const char *bytes, size_t len,
 			 struct belljar_error *failure);
-/* The result object. A run that never started is a failure. */
+/* Read the result object. A run that never started is a failure. */
 int client_result_read(struct belljar_result *result, const char *json, size_t len, struct belljar_error *failure);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * client/client_run.c - one run under way: its channel, its frames, its end
  *
- * A handle is its channel: the engine writes no faster than it is read, so a program that is slow slows its own run only,
- * and the run of a handle that is let go of ends because the channel does. It is shut down, not only closed: a child of
- * fork() may hold a copy.
+ * A handle is its channel. The engine writes no faster than the program reads, so a slow program slows only its own
+ * run. Freeing a handle shuts its channel down, which ends the run. Closing is not enough: a child of fork() may hold
+ * a copy.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "client/client_request.h"
 #include "client/client_result.h"
 
-/* What one call of belljar_process() takes, so that others have their turn. */
+/* At most this much in one call of belljar_process(), so that other handles have their turn. */
 #define FAIR_BYTES ((size_t)1 << 20)
 #define MAX_SIGNAL 64
 
@@ -216,7 +216,7 @@ static int take_all(struct belljar_handle *handle)
 	return 0;
 }
 
-/* Nobody waits for it any more. */
+/* Shut the channel down, so that the engine ends the run. */
 static void hang_up(struct belljar_handle *handle)
 {
 	if (client_engine_is_ours(handle->engine))
@@ -269,7 +269,7 @@ int client_handle_finish(struct belljar_handle *handle, struct belljar_result **
 
 /* --- public --- */
 
-/* @is_blocking: nobody has the handle but us, until the run is over. */
+/* @is_blocking: only this library has the handle, until the run is over. */
 static int client_start_run(struct belljar_engine *engine, const struct belljar_command *given, bool is_blocking,
 			    struct belljar_handle **out, struct belljar_error *failure)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client/client_workspace.c - workspaces: what was changed in a layer, and what becomes of it
+ * client/client_workspace.c - workspaces: review the changes in a layer, apply or discard them
  *
- * One set of functions for a jar's own workspace and for one that is left: only the frame differs that asks for it.
+ * The same functions serve a jar's own workspace and one that earlier runs left. Only the request frame differs.
  */
 #include <errno.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static int ask(struct belljar_workspace *workspace, struct client_order order, s
 				       : read_answer(channel.received_fd, out, failure);
 }
 
-/* Ask, and hand the answer over where somebody wants it. */
+/* Ask, and give the answer to the caller if @text_out is not NULL. */
 static int ask_text(struct belljar_workspace *workspace, struct client_order order, char **text_out, size_t *len_out,
 		    struct belljar_error *failure)
 {
