@@ -19,7 +19,7 @@ struct examination {
 	bool has_proof;
 };
 
-/* What a rung does not give, NULL-terminated, by enum rung. */
+/* Protections that a rung lacks, NULL-terminated, by enum rung. */
 extern const char *const *const doctor_rung_lacks[];
 
 static inline bool doctor_proof_is_hole(const struct proof *proof)
@@ -27,7 +27,7 @@ static inline bool doctor_proof_is_hole(const struct proof *proof)
 	return proof->is_covered && proof->verdict == VERDICT_THROUGH;
 }
 
-/* The verdict in one line, then what to do, then what was found, then the proof. */
+/* Print the verdict in one line, then advice, then the findings, then the proof. */
 void doctor_print(const struct examination *seen, bool has_color, struct text *out);
 
 #endif

@@ -25,7 +25,7 @@
 #define FILE_BYTES 16384
 #define VERSION_MS 5000
 
-/* Send messages, and read so many acknowledgements: 0 or a negative errno. */
+/* Send messages, and read @awaited acknowledgements: 0 or a negative errno. */
 static int exchange(int fd, const struct text *messages, uint64_t awaited)
 {
 	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
@@ -145,7 +145,7 @@ void probe_inspecting_gate(struct finding *finding)
 	} else {
 		ask_version(host.trust.program, said, sizeof(said));
 		finding->is_found = !strncmp(said, expected, strlen(expected));
-		/* Which OpenSSL it is matters to whoever has to keep up with it. */
+		/* Show the version of OpenSSL, for administrators who follow its security updates. */
 		doctor_finding_value(finding, "%s: %s", host.trust.program, said[0] ? said : "it does not run here");
 	}
 	if (!finding->is_found)

@@ -242,7 +242,7 @@ static int hold_user_namespace(int ready_fd)
 	_exit(read(ready_fd, &byte, 1) < 0);
 }
 
-/* Maps written from outside, as root may: 0 inside is an id that nobody has. */
+/* Write the maps from outside, as root may: 0 inside is an unused id of the host. */
 static int map_holder(pid_t holder)
 {
 	char path[64];

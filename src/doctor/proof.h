@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/proof.h - one attempt of `belljar doctor --prove`, and what came of it
+ * doctor/proof.h - one attempt of `belljar doctor --prove`, and its result
  *
  * belljar-prove (prove/) makes the attempts; the report is the doctor's.
  */
@@ -22,10 +22,10 @@ struct proof {
 	const char *name;
 	const char *what; /* "read a file outside" */
 	enum verdict verdict;
-	const char *layer;    /* that stopped it; NULL: none did */
+	const char *layer;    /* the layer that stopped it; NULL: none did */
 	const char *expected; /* the layer that must stop it on this rung */
 	bool is_covered;
-	bool is_expected; /* stopped by that layer, or by one as good */
+	bool is_expected; /* stopped by that layer, or by an equivalent one */
 	char how[200];
 };
 
