@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prove/attempt.h - the inside of a proof: one function per attempt, and the words they share
+ * prove/attempt.h - the inside of a proof: one function per attempt, and the functions that they share
  */
 #ifndef BELLJAR_PROVE_ATTEMPT_H
 #define BELLJAR_PROVE_ATTEMPT_H
@@ -25,7 +25,7 @@ static inline struct answer prove_answer_skipped(const char *call)
 	return (struct answer){VERDICT_SKIPPED, LAYER_NONE, call, errno};
 }
 
-/* A path of what was planted: BASE/NAME. Static storage, good until the second next call. */
+/* Return the path of a planted object: BASE/NAME. Static storage, valid until the second next call. */
 const char *attempt_path(const struct prove_facts *facts, const char *name);
 
 /* attempt_files.c */

@@ -92,7 +92,7 @@ struct answer attempt_write(const struct prove_facts *facts)
 	return judge("write", write(fd, "!", 1) == 1 ? 0 : -1);
 }
 
-/* Of a file that is ours the kernel lets us change all this: it is refused by whoever answers what the filter asks. */
+/* The kernel lets an owner make all these changes. So a refusal comes from the process that answers the filter. */
 static struct answer judge_change(const struct prove_facts *facts, const char *call, int result)
 {
 	struct answer answer = judge(call, result);

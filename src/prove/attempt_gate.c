@@ -2,8 +2,8 @@
 /*
  * prove/attempt_gate.c - an attempt in a jar that has a gate, which leads to one port of the host
  *
- * First what is allowed must work, by name, with an answer from outside: a gate that leads nowhere stops everything and proves
- * nothing. If it does not work the attempt has no answer to give.
+ * First what is allowed must work, by name, with an answer from outside: a gate that leads nowhere stops everything
+ * and proves nothing. If it does not work the attempt has no answer to give.
  */
 #include "prove/attempt.h"
 
@@ -41,7 +41,7 @@ static int connect_by_name(const char *name, int port)
 	return rc < 0 ? rc : fd;
 }
 
-/* Is this a network with a gate? Elsewhere nobody is to be asked for names. */
+/* Report whether this network has a gate. Without one the attempt must not ask any server for names. */
 static bool has_gate(void)
 {
 	const struct sockaddr_in self = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(GATE_SELF_ADDRESS)};

@@ -2,9 +2,9 @@
 /*
  * prove/attempt_kernel.c - attempts on the kernel: mounts, namespaces, calls a jar has no use for, privileges
  *
- * The filter answers before the kernel looks at any argument. So a call with arguments that the kernel rejects (EFAULT,
- * EINVAL, EBADF) shows whether it was reached at all, and does nothing if it was. Where the kernel asks for a capability
- * first, the answer is EPERM either way, and the filter gets the credit.
+ * The filter answers before the kernel looks at any argument. So a call with arguments that the kernel rejects
+ * (EFAULT, EINVAL, EBADF) shows whether it was reached at all, and does nothing if it was. Where the kernel asks for a
+ * capability first, the answer is EPERM either way, and the filter gets the credit.
  */
 #include "prove/attempt.h"
 
@@ -238,7 +238,7 @@ static struct answer watch_setuid(const char *program)
 		nanosleep(&nap, NULL);
 		has_gained_any = has_gained(child, &has_changed);
 	}
-	/* Without a reader it gets SIGPIPE, whoever it is by now. */
+	/* Without a reader the child gets SIGPIPE, under any user id. */
 	close(ends[0]);
 	close(ends[1]);
 	kill(child, SIGKILL);

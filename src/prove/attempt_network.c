@@ -3,7 +3,7 @@
  * prove/attempt_network.c - attempts on sockets
  *
  * A refusal by the filter comes before the kernel looks at a descriptor, so a call on descriptor -1 tells it from the
- * others: the kernel says EBADF. In a network namespace of its own nobody listens: ECONNREFUSED.
+ * others: the kernel returns EBADF. In a network namespace of its own no process listens: ECONNREFUSED.
  */
 #include "prove/attempt.h"
 
@@ -91,7 +91,7 @@ struct answer attempt_tcp_fast_open(const struct prove_facts *facts)
 	return judge_reach("sendto", sent < 0 ? -1 : 0);
 }
 
-/* Sending always works; whether somebody was there is told by the answer, or seen outside. */
+/* Sending always works. The answer, or the listener outside, shows whether the datagram arrived. */
 struct answer attempt_udp(const struct prove_facts *facts)
 {
 	struct sockaddr_in address = loopback(facts->udp_port);

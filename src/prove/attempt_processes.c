@@ -97,7 +97,7 @@ struct answer attempt_owner_other(const struct prove_facts *facts)
 {
 	if (attack(facts->victim_pid, prove_corpus_find(prove_corpus_process, "sigio")) < 0)
 		return judge("fcntl", -1, true, errno);
-	/* In a pid namespace the number means nobody; elsewhere the signal was sent or silently dropped. */
+	/* In a pid namespace no process has the number; elsewhere the signal was sent or silently dropped. */
 	if (kill(facts->victim_pid, 0) < 0 && errno == ESRCH)
 		return prove_answer_stopped(LAYER_PID_NS, "fcntl", ESRCH);
 	return prove_answer_stopped(LAYER_LANDLOCK, "fcntl", 0);
@@ -246,7 +246,7 @@ struct answer attempt_processes(const struct prove_facts *facts)
 		if (child < 0)
 			errno_value = errno;
 	}
-	/* Where nothing refuses, somebody who looks at them may come. */
+	/* If the kernel refused no fork, give a process that polls the count time to act. */
 	if (!errno_value)
 		nanosleep(&(struct timespec){.tv_sec = OVER_LIMIT_SECONDS}, NULL);
 	close(gate[1]);

@@ -2,15 +2,15 @@
 /*
  * prove/corpus.h - attacks as data: belljar-prove makes some of them, and tests/tools all of a table, one after the other
  *
- * A row is one system call, or a file of another process's directory in /proc, or a function. Arguments are such that the kernel itself would
- * say something else than the filter does, where there are such. What succeeds harms nobody.
+ * A row is one system call, or a file of another process's directory in /proc, or a function. If possible, the
+ * arguments make the kernel return another error than the filter. A call that succeeds does no harm.
  */
 #ifndef BELLJAR_PROVE_CORPUS_H
 #define BELLJAR_PROVE_CORPUS_H
 
 #include <sys/types.h>
 
-/* What attacks are on; a table needs the members that its rows name. */
+/* The target of attacks; a table needs the members that its rows name. */
 struct corpus_target {
 	pid_t pid;
 	const char *path;
@@ -19,7 +19,7 @@ struct corpus_target {
 	int fd, flags;
 };
 
-/* In the place of an argument: what is known only when the call is made. */
+/* Placeholders for arguments that are known only when the call is made. */
 enum corpus_slot {
 	CORPUS_PID = 0x7c0ffe01,
 	CORPUS_GROUP, /* of processes */
@@ -39,24 +39,24 @@ struct corpus_call {
 	const char *name;
 	long number;
 	long arguments[6];
-	const char *word; /* what the call is called in words; NULL: @name */
+	const char *word; /* the name of the call for people; NULL: @name */
 	const char *file; /* instead of a call: open this file of /proc/PID; argument 0 has the flags */
 	long (*function)(const struct corpus_target *target); /* instead of both */
 };
 
 /* All end with a row without a name. */
-extern const struct corpus_call prove_corpus_calls[];   /* that a jar has no use for */
+extern const struct corpus_call prove_corpus_calls[];   /* calls that a jar does not need */
 extern const struct corpus_call prove_corpus_process[]; /* on another process of the same user */
 extern const struct corpus_call prove_corpus_paths[];   /* on a path, with two names of the attacker's */
 
-/* A row that must be there. */
+/* Find a row, which must exist. */
 const struct corpus_call *prove_corpus_find(const struct corpus_call *rows, const char *name);
 const char *prove_corpus_word(const struct corpus_call *call);
-/* 0 or more, or -1 with errno. A process that a call makes leaves at once, and is waited for. */
+/* Make the call: 0 or more, or -1 with errno. A process that it makes exits at once, and is waited for. */
 long prove_corpus_make(const struct corpus_call *call, const struct corpus_target *target);
 /*
- * getpid() as a system call of another architecture, in a child, since a kernel without that ends it with a signal. Its status,
- * which is 0 if the call was made; or -1 with errno.
+ * Call getpid() as a system call of another architecture, in a child, since a kernel without that ends it with a
+ * signal. Returns the child's status, 0 if the call was made, or -1 with errno.
  */
 int prove_corpus_foreign_call(void);
 

@@ -2,8 +2,9 @@
 /*
  * prove/prove.c - one jar for each attempt, and a look outside after each
  *
- * Every attempt has a jar of its own, so that one that succeeds cannot help the next. The attempt says what it was answered, but what
- * counts is what is seen outside afterwards: an attempt may be wrong about itself, and one that got through may lie.
+ * Every attempt has a jar of its own, so that one that succeeds cannot help the next. The attempt says what it was
+ * answered, but what counts is what is seen outside afterwards: an attempt may be wrong about itself, and one that got
+ * through may lie.
  */
 #include "prove/prove.h"
 
@@ -291,7 +292,7 @@ static int run_attempt(struct prover *prover, const struct attempt *attempt, str
 		out->answer = prove_answer_skipped("mmap");
 		return 0;
 	}
-	/* Whoever is ended for its memory cannot say so. */
+	/* A process that the memory limit ended cannot report it. */
 	if (rc == 0 && attempt->memory_bytes && out->answer.verdict == VERDICT_UNKNOWN &&
 	    out->exit_status == EXIT_LIMIT)
 		out->answer = prove_answer_stopped(LAYER_LIMITS, "mmap", 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prove/prove.h - try every forbidden thing from inside a jar, and say which layer stopped it
+ * prove/prove.h - make every forbidden attempt from inside a jar, and report which layer stopped it
  *
- * The proof has two sides. Outside, prove_all() plants things on the host (a secret, listeners, a process to attack),
- * runs this very program in a fresh jar for each row of the table, and afterwards looks at what it planted: what it sees
- * there counts more than what the inside says. Inside, `belljar-prove --attempt NAME` tries the one thing, and tells by
- * the errno, and by a second, harmless call where two layers would give the same errno, which layer was in the way.
+ * The proof has two sides. Outside, prove_all() plants objects on the host (a secret, listeners, a process to attack),
+ * runs this same program in a fresh jar for each row of the table, and checks the planted objects afterwards. These
+ * checks overrule the report from inside. Inside, `belljar-prove --attempt NAME` makes one attempt. The errno shows
+ * which layer stopped it; if two layers give the same errno, a second, harmless call tells them apart.
  *
- * Every attempt is harmless if it succeeds: signals that do nothing, files opened and not written, calls that the kernel
- * rejects for their arguments. Running one outside of a jar does nothing bad either.
+ * Every attempt is harmless if it succeeds: signals that do nothing, files opened and not written, calls that the
+ * kernel rejects for their arguments. An attempt outside of a jar is harmless too.
  */
 #ifndef BELLJAR_PROVE_PROVE_H
 #define BELLJAR_PROVE_PROVE_H
@@ -26,15 +26,15 @@ enum layer {
 	LAYER_PID_NS,
 	LAYER_NET_NS,
 	LAYER_IPC_NS,
-	LAYER_IDENTITY, /* the command's user id: file permissions, and ids that mean nobody */
+	LAYER_IDENTITY, /* the command's user id: file permissions, and ids that are not mapped */
 	LAYER_LANDLOCK,
 	LAYER_SECCOMP,
 	LAYER_PRIVILEGES,   /* no capabilities, no new privileges */
-	LAYER_NOT_DUMPABLE, /* the jar's first process cannot be looked into, and has wiped what it knew */
+	LAYER_NOT_DUMPABLE, /* other processes cannot read the jar's first process, and it has wiped its secrets */
 	LAYER_DESCRIPTORS,  /* closed before anything of the jar runs */
 	LAYER_ENVIRONMENT,  /* only what the policy names is passed */
 	LAYER_SESSION,      /* a session of its own, without a controlling terminal */
-	LAYER_TREE,         /* what is left at the end of the run is killed: pid namespace or subreaper */
+	LAYER_TREE,         /* processes left at the end of the run are killed: pid namespace or subreaper */
 	LAYER_LIMITS,       /* rlimit or cgroup */
 	LAYER_GATE,         /* the process that leads out of the jar, to the hosts that the policy names */
 	LAYER_ENGINE,       /* the engine refuses the policy, or ends the jar */
@@ -45,7 +45,7 @@ enum layer {
 const char *prove_layer_name(enum layer layer);
 enum layer prove_layer_by_name(const char *name); /* LAYER_COUNT: no such layer */
 
-/* What an attempt says of itself. */
+/* The report of an attempt. */
 struct answer {
 	enum verdict verdict;
 	enum layer layer; /* stopped by */
@@ -53,7 +53,7 @@ struct answer {
 	int errno_value;
 };
 
-/* What an attempt's jar has besides, or what happens outside meanwhile. */
+/* Extra parts of an attempt's jar, or actions outside during the attempt. */
 enum prove_scene {
 	SCENE_NONE,
 	SCENE_PACKAGE, /* a package of Belljar's lies in the workdir */
@@ -72,13 +72,13 @@ enum prove_scene {
 
 struct corpus_call;
 
-/* What was planted outside; passed on as one environment variable. */
+/* The objects planted outside; passed on as one environment variable. */
 struct prove_facts {
 	char base[PROVE_PATH_MAX]; /* BASE/outside is forbidden, BASE/work is the workdir */
 	char token[PROVE_TOKEN_MAX];
 	int tcp_port;
 	int udp_port;
-	int gate_port; /* which the gate leads to, in jars that have one; somebody answers there */
+	int gate_port; /* the port that the gate allows, in jars that have one; a server of the proof answers there */
 	int shared_memory_id;
 	int engine_pid;
 	int victim_pid;
@@ -107,10 +107,10 @@ struct attempt {
 	const char *name;
 	const char *what;     /* "read a file outside" */
 	enum layer layers[3]; /* which must stop it, by enum rung */
-	const char *gap;      /* the name in `missing` that says: not covered in this run; NULL: none */
+	const char *gap;      /* the name in `missing` that means: not covered in this run; NULL: none */
 	int landlock_abi;     /* on the landlock rung covered from this ABI on */
 	attempt_function *function;
-	enum layer alternative; /* as good: depends on the kernel or on who the caller is */
+	enum layer alternative; /* equivalent: depends on the kernel or on the caller */
 	uint64_t memory_bytes;  /* the jar's limit, which must end the attempt; 0: none */
 	bool has_gate;          /* the jar has one, to `gate_port` of the host; only on the rung namespace */
 	enum prove_scene scene;

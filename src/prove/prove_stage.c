@@ -2,8 +2,9 @@
 /*
  * prove/prove_stage.c - plant, look, clear away
  *
- * Everything is open to everybody, so that only Belljar's layers can be what stops an attempt. So that nobody else on
- * the host can meddle, it lies below a directory that cannot be listed, under a name that cannot be guessed.
+ * All planted objects are open to every user, so that only Belljar's layers can stop an attempt. They are below a
+ * directory that cannot be listed, under a name that cannot be guessed, so that no other user of the host can
+ * interfere.
  */
 #include "prove/prove_stage.h"
 
@@ -447,7 +448,7 @@ static const char *look_at_processes(const struct prove_stage *stage)
 	return NULL;
 }
 
-/* A FIFO that nobody holds open for writing is at its end; otherwise there is nothing to read yet. */
+/* Reading a FIFO without writers gives end of file; with a writer it gives EAGAIN. */
 static const char *look_at_fifo(const struct prove_stage *stage)
 {
 	char byte;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prove/prove_stage.h - what a proof plants on the host, and how it sees afterwards that something got through
+ * prove/prove_stage.h - plant the objects of a proof on the host, and check them afterwards
  */
 #ifndef BELLJAR_PROVE_PROVE_STAGE_H
 #define BELLJAR_PROVE_PROVE_STAGE_H
@@ -25,7 +25,7 @@ struct prove_stage {
 	char work[PROVE_PATH_MAX + 8];
 	int listeners[LISTEN_COUNT];
 	int fifo;
-	pid_t server;  /* answers at gate_port; 0: nobody does */
+	pid_t server;  /* answers at gate_port; 0: none */
 	int leaked_fd; /* not close-on-exec, on purpose */
 	char *victim_page;
 	struct rlimit victim_limit;
@@ -37,7 +37,7 @@ void prove_stage_init(struct prove_stage *stage);
 int prove_stage_build(struct prove_stage *stage, struct error *error);
 void prove_stage_done(struct prove_stage *stage);
 
-/* What has happened outside, in words; NULL: nothing. */
+/* Return what an attempt changed outside, in words; NULL: nothing. */
 const char *prove_stage_look(const struct prove_stage *stage);
 
 #endif
