@@ -2,9 +2,9 @@
 /*
  * door/cli/ask.c - questions about what no rule decides, on the terminal
  *
- * Names that are asked about have been brought into a form that has only letters, digits, dots and hyphens, so they can do nothing
- * to a terminal. What was typed before a question is shown is no answer to it, and is dropped. While it is shown the command
- * writes nothing to the terminal, so it cannot put another question in its place.
+ * Names that are asked about have been brought into a form that has only letters, digits, dots and hyphens, so they
+ * can do nothing to a terminal. What was typed before a question is shown is no answer to it, and is dropped. While it
+ * is shown the command writes nothing to the terminal, so it cannot put another question in its place.
  */
 #include "door/cli/ask.h"
 
@@ -73,7 +73,7 @@ static void answer_first(struct asking *asking, enum net_answer answer)
 
 static void show(struct asking *asking)
 {
-	/* From the background nobody can be asked: a read would stop us. */
+	/* A background process cannot ask: a read from the terminal would stop it. */
 	while (asking->count && !is_in_foreground(asking))
 		answer_first(asking, NET_DENY);
 	if (!asking->count) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/ask.h - questions about what no rule decides, on the terminal
+ * door/cli/ask.h - ask on the terminal about hosts that no rule decides about
  *
- * On the controlling terminal itself, not on standard input or output, which are the command's. While somebody is asked, what is
- * typed is the answer: the command's input waits, and a terminal in raw mode is put back for that time.
+ * It uses the controlling terminal, not standard input or output, which are the command's. While a question is open,
+ * typed text is the answer: the command's input waits, and raw mode is off for that time.
  */
 #ifndef BELLJAR_DOOR_CLI_ASK_H
 #define BELLJAR_DOOR_CLI_ASK_H
@@ -28,7 +28,7 @@ struct asking {
 	bool is_dumb; /* the terminal knows no sequences */
 };
 
-/* False: there is no terminal, or others have it. */
+/* Open the terminal for questions. False: there is none, or this process is not in its foreground. */
 bool cli_ask_open(struct asking *asking, struct loop *loop, const struct invocation *invocation,
 		  const struct run_options *options, struct terminal *terminal);
 void cli_ask_done(struct asking *asking);
@@ -36,7 +36,7 @@ void cli_ask_done(struct asking *asking);
 /* For engine_request.asker; the owner is a struct asking. */
 void cli_ask_on_question(void *owner, const struct net_question *question);
 void cli_ask_on_withdrawn(void *owner, uint32_t id);
-/* We were stopped, and others have written to the terminal, or set it, meanwhile. */
+/* Show the question again after a stop: other programs may have used the terminal meanwhile. */
 void cli_ask_again(struct asking *asking);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * door/cli/changes_print.c - changes for people to read
  *
- * Every change has its line: a deletion that is only counted is one that nobody has seen. Names and contents are a stranger's,
- * and are made harmless before they reach a screen.
+ * Every change has its own line, because a user cannot review a deletion that is only counted. Names and contents are
+ * untrusted, and are escaped before they reach a screen.
  */
 #include "door/cli/changes_print.h"
 

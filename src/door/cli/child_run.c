@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/child_run.c - a run made by a child, which is `belljar run` in all but name, and its result
+ * door/cli/child_run.c - make a run in a child process, as `belljar run` does, and read its result
  *
- * The run owns its process: signals, terminal and heap are as `run` leaves them. Whoever wants to go on afterwards has a child
- * for it, and reads what came of it from the result object.
+ * `run` changes signals, terminal and heap of its process. So a command that goes on afterwards makes the run in a
+ * child, and reads the outcome from the result object.
  */
 #include "door/cli/child_run.h"
 
@@ -52,7 +52,7 @@ static int run_in_child(command_function *function, const struct invocation *inv
 	int status;
 
 	if (child == 0) {
-		/* Whoever ends us ends the run: it is nobody's any more. */
+		/* If the parent dies, the run must end too. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		_exit(getppid() == parent ? function(invocation, options, messenger) : EXIT_BELLJAR);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/child_run.h - a run made by a child, which is `belljar run` in all but name, and its result
+ * door/cli/child_run.h - make a run in a child process, as `belljar run` does, and read its result
  */
 #ifndef BELLJAR_DOOR_CLI_CHILD_RUN_H
 #define BELLJAR_DOOR_CLI_CHILD_RUN_H
@@ -10,8 +10,8 @@
 #include "workspace/workspace_meta.h"
 
 /*
- * Call @function in a child and wait for it: what it ends with. The terminal's signals are the child's. @result gets the result
- * object, or null if there is none; NULL: nobody wants it.
+ * Call @function in a child and wait for it. Returns its exit status. The child handles the terminal's signals.
+ * @result gets the result object, or null if there is none; it may be NULL.
  */
 int cli_child_run(command_function *function, const struct invocation *invocation, struct run_options *options,
 		  const struct messenger *messenger, struct json_value *result);

@@ -2,9 +2,9 @@
 /*
  * door/cli/command_run.c - `run` and `shell`: one request, our signals, our terminal
  *
- * The engine runs in this process, on one loop. What is the command line's own is here: signals, which arrive as reads so that
- * no handler interrupts anything; the terminal, which must be as it was when Belljar stops or ends; and the parent, whose end
- * cancels the run if that is asked for.
+ * The engine runs in this process, on one loop. What is the command line's own is here: signals, which arrive as reads
+ * so that no handler interrupts anything; the terminal, which must be as it was when Belljar stops or ends; and the
+ * parent, whose end cancels the run if that is asked for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ struct foreground {
 	struct asking asking;
 	bool has_pty;
 	bool is_cancelled;
-	bool is_introduced; /* somebody will sit in the jar, who is told what it is like */
+	bool is_introduced; /* a shell for a person, who gets an introduction to the jar */
 };
 
 static bool is_ignored(int number)
@@ -218,8 +218,8 @@ static size_t say_what_was_refused(const struct engine_run *engine, const struct
 }
 
 /*
- * It failed, and nothing that is known explains it; files are told by another level only. Said to people: a program that reads our
- * messages did not ask for advice each time that a test fails.
+ * It failed, and nothing that is known explains it; files are told by another level only. Said to people: a program
+ * that reads our messages did not ask for advice each time that a test fails.
  */
 static void say_how_to_find_out(const struct foreground *foreground, const struct run_options *options)
 {
@@ -231,7 +231,7 @@ static void say_how_to_find_out(const struct foreground *foreground, const struc
 		"if the jar blocked a file or host it needs, `belljar run --ledger trace` shows which, and `belljar learn` writes a policy");
 }
 
-/* Whoever has no result to read is told here: these files are run or obeyed by what one starts next. */
+/* Report changed files that later programs run or read as configuration, for users who do not read the result object. */
 static void say_what_is_risky(const struct engine_run *engine, const struct messenger *messenger)
 {
 	size_t count = 0;

@@ -212,8 +212,8 @@ static const struct {
 	const char *name;
 	verb_function *function;
 	enum workspace_access access;
-	bool needs_word; /* it must be said which */
-	int more_words;  /* so many may stand behind the one that says which */
+	bool needs_word; /* the word for the workspace must be given */
+	int more_words;  /* this many words may follow the one for the workspace */
 } verbs[] = {
 	{"show", show, WORKSPACE_LOOK},
 	{"checkpoint", checkpoint, WORKSPACE_WRITE, .more_words = 1},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/invocation.h - what the program was started with, and what follows from it
+ * door/cli/invocation.h - the arguments and surroundings of the program, and requests made from them
  */
 #ifndef BELLJAR_DOOR_CLI_INVOCATION_H
 #define BELLJAR_DOOR_CLI_INVOCATION_H
@@ -8,7 +8,7 @@
 #include "engine/engine.h"
 #include "policy/policy_build.h"
 
-/* What main() was started with. */
+/* The state that main() started in. */
 struct invocation {
 	char *const *environment;
 	char *current_directory; /* NULL: it no longer exists */
@@ -17,18 +17,18 @@ struct invocation {
 	size_t argv_memory_len;
 	bool has_stdin;       /* descriptor 0 was open */
 	int out_directory_fd; /* where --out or --suggest writes; -1: nowhere */
-	int parent_fd;        /* readable when whoever started us is gone; -1: it was not asked for */
+	int parent_fd;        /* readable when the parent process is gone; -1: not asked for */
 };
 
-/* What relative paths and '~' mean to whoever started us. */
+/* Make the context for relative paths and '~', as the caller sees them. */
 struct policy_context cli_context_of(const struct invocation *invocation);
 
-/* A request for a plan of @policy; nothing is run. */
+/* Make a request for a plan of @policy; nothing is run. */
 struct engine_request cli_plan_request_of(const struct invocation *invocation, const struct policy *policy);
 
 /*
- * The same for a question about the jar that a run would have: planning is optimistic, so the doctor's probes say first which
- * rung this host can have.
+ * The same for a question about the jar that a run would have. Planning is optimistic, so the doctor's probes first
+ * find the rung that this host can have.
  */
 struct engine_request cli_question_of(const struct invocation *invocation, const struct policy *policy);
 

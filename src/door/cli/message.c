@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/message.c - Belljar's own words on stderr, and what it prints on stdout
+ * door/cli/message.c - Belljar's own messages on stderr, and its output on stdout
  *
  * A message is built whole and written with one system call, so that it stays in one piece beside the command's own
- * output. Failing to write it is nobody's business: there is nowhere left to say so.
+ * output. A failure to write it is ignored: there is no place left to report it.
  */
 #include "door/cli/message.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/message.h - Belljar's own words on stderr, and what it prints on stdout
+ * door/cli/message.h - Belljar's own messages on stderr, and its output on stdout
  *
  * Every message is one line: "belljar: ..." or "  hint: ...". Names in it may come from anyone, so whatever could
  * steer a terminal or pretend to be another line is written as an escape such as \x1b.
@@ -16,7 +16,7 @@ struct messenger {
 	int fd;        /* borrowed */
 	int verbosity; /* -1: errors only; 0; 1: cli_message_verbose() too */
 	bool has_color;
-	bool is_raw; /* fd is a terminal in raw mode, to which the start of a line must be said */
+	bool is_raw; /* fd is a terminal in raw mode, which needs a carriage return for each line */
 };
 
 /* COLOR_AUTO: coloured on a terminal, unless NO_COLOR is set (to anything but "") or TERM is "dumb". */
@@ -41,7 +41,7 @@ void cli_message_verbose(const struct messenger *messenger, const char *format, 
 void cli_message_escape(struct text *out, const char *string);
 #define MESSAGE_NAME_MAX 4096
 
-/* What a program of ours exits with where it failed itself. */
+/* The exit status of Belljar's programs for failures of their own. */
 #define EXIT_BELLJAR 125
 
 /* Print a text on stdout: 0, or EXIT_BELLJAR with a message if it cannot be written. */

@@ -427,8 +427,8 @@ static void refuse_unknown(struct scan *scan, const char *word)
 }
 
 /*
- * Nobody can tell whether the word after an unknown option is its value or the command. Where a "--" is still to come,
- * everything before it is options for certain; else one word is passed over.
+ * Skip the word after an unknown option: it may be its value or the command. If a "--" is still to come, everything
+ * before it is an option or a value, so skip all words up to it; else skip one word.
  */
 static void skip_value_of_unknown(struct scan *scan)
 {
@@ -666,8 +666,9 @@ static void check_combinations(struct scan *scan)
 }
 
 /*
- * What the command line says where nobody else does. People see what goes on: no limits on time and memory, and a cap on what is
- * held in memory. An agent waits for its tools, and its model reads what they say: a limit on everything.
+ * Set the defaults of the command line, for keys that are not given. A person watches the run: no limits on time and
+ * memory, and a cap on output that is held in memory. An agent waits for its tools, and its model reads their output:
+ * a limit on everything.
  */
 static void set_door_defaults(struct policy *policy, enum cli_command command, bool is_captured)
 {

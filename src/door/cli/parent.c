@@ -2,7 +2,8 @@
 /*
  * door/cli/parent.c - the process that started Belljar, for --die-with-parent
  *
- * Not PR_SET_PDEATHSIG: that signal comes when the thread ends that forked, and is lost where the parent was gone before.
+ * Not PR_SET_PDEATHSIG: that signal comes when the thread ends that forked, and is lost where the parent was gone
+ * before.
  */
 #include "door/cli/parent.h"
 
@@ -20,9 +21,10 @@ static int refuse_gone(struct error *error)
 }
 
 /*
- * Whoever died before we could look has left us to another process: init, or a subreaper. The kernel does not tell that it
- * did, but a child is born into its parent's session: one in the session of neither its parent nor its own has been handed
- * on. A process that was, and then began a session, looks like a service that init started; that one is believed.
+ * Report whether the original parent died before this check, so that the kernel gave this process to init or a
+ * subreaper. The kernel does not report this. But a child starts in its parent's session: if it is in neither its
+ * parent's session nor one of its own, it has another parent now. If it began a session after that, it looks like a
+ * service of init; accept it.
  */
 static bool is_handed_on(pid_t parent)
 {
@@ -41,7 +43,7 @@ int cli_parent_open(int *fd_out, struct error *error)
 		return error_hint(error, "Belljar cannot see it end from here: leave --die-with-parent out");
 	}
 	fd = (int)syscall(SYS_pidfd_open, parent, 0U);
-	/* Still our parent: so the descriptor is of it, and of nobody who got its number since. */
+	/* It is still the parent: so the descriptor is not of another process that got its pid since. */
 	if (getppid() != parent || is_handed_on(parent))
 		return refuse_gone(error);
 	if (fd < 0) {

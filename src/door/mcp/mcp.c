@@ -2,8 +2,8 @@
 /*
  * door/mcp/mcp.c - lines in, lines out, and the calls that are under way
  *
- * One thread and one loop. Reading stops while too many answers wait, so a client that never reads costs a bounded amount of memory.
- * When the client hangs up, the server ends, and with it the engine and everything in its jars.
+ * One thread and one loop. Reading stops while too many answers wait, so a client that never reads costs a bounded
+ * amount of memory. When the client hangs up, the server ends, and with it the engine and everything in its jars.
  */
 #include "door/mcp/mcp_server.h"
 
@@ -91,7 +91,7 @@ static void write_output(struct mcp_server *server)
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0 && errno != EAGAIN)
-			server->is_over = true; /* nobody reads any more */
+			server->is_over = true; /* the client has closed its end */
 		if (count < 0)
 			break;
 		text_consume(&server->output, (size_t)count);
@@ -114,7 +114,7 @@ void mcp_send(struct mcp_server *server, uint64_t exchange, int status, const st
 		write_output(server);
 }
 
-/* Behind HTTP: the number of a request, a blank and the request; or only the number, of one that nobody waits for any more. */
+/* Behind HTTP: the number of a request, a blank and the request; or only the number, to cancel the request. */
 static void take_line(struct mcp_server *server, const char *line, size_t len)
 {
 	uint64_t exchange = 0;
@@ -194,7 +194,7 @@ static int begin(struct mcp_server *server, struct error *error)
 	server->loop = loop_new();
 	if (!server->loop)
 		return error_set(error, STAGE_ENGINE, errno, "cannot make an event loop: %s", strerror(errno));
-	/* Whoever shares these descriptors with us may not like it; a client that starts a server gives it pipes of its own. */
+	/* This changes the descriptors for other processes too; a client gives a server that it starts pipes of its own. */
 	fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
 	fcntl(STDOUT_FILENO, F_SETFL, fcntl(STDOUT_FILENO, F_GETFL) | O_NONBLOCK);
 	rc = loop_add(server->loop, &server->in, STDIN_FILENO, EPOLLIN, on_input, server);

@@ -2,10 +2,10 @@
 /*
  * door/mcp/mcp_code.c - the tool `run_code`: interpreters in a jar that keep their variables
  *
- * An interpreter is a run that does not end by itself: a small program (drivers/) that reads pieces of code from a pipe and answers each on
- * another. Its output has pipes of its own that lead here: what was written before an answer is in them when the answer
- * comes, so nothing in the output has to mark its end. What the inside answers is only what it says about itself: it is read with
- * bounds and passed on.
+ * An interpreter is a run that does not end by itself: a small program (drivers/) that reads pieces of code from a
+ * pipe and answers each on another. Its output has pipes of its own that lead here: what was written before an answer
+ * is in them when the answer comes, so nothing in the output has to mark its end. What the inside answers is only what
+ * it says about itself: it is read with bounds and passed on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -266,8 +266,8 @@ static void say_late(struct mcp_result *result, const struct code_call *code)
 }
 
 /*
- * @answer: what the inside says, an object; NULL: it says no more. @words: what Belljar has to say, or NULL. @ended: the end of the
- * interpreter, or NULL.
+ * @answer: what the inside says, an object; NULL: it says no more. @words: what Belljar has to say, or NULL. @ended:
+ * the end of the interpreter, or NULL.
  */
 static void end_piece(struct mcp_interpreter *interpreter, const struct json_value *answer, const char *words,
 		      const struct belljar_result *ended)
@@ -333,7 +333,7 @@ static void give_up(struct mcp_interpreter *interpreter, const char *words)
 
 /* --- what comes from the inside ----------------------------------------------------------------------------- */
 
-/* As much as is in the pipe now: what comes later is of the next piece. Negative: nobody writes there any more. */
+/* Read all bytes in the pipe now; later ones belong to the next piece. Negative: the pipe has no writer. */
 static int drain(struct outlet *outlet)
 {
 	int waiting = 0;
@@ -527,7 +527,7 @@ static struct mcp_interpreter *start(const struct mcp_request *request, struct m
 
 /* --- the tool ----------------------------------------------------------------------------------------------- */
 
-/* First ask; whoever does not hear is ended. */
+/* Ask the interpreter to stop at the first timeout; end it at the second. */
 static void on_late(struct loop_timer *timer)
 {
 	struct code_call *code = timer->owner;

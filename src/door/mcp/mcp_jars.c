@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/mcp/mcp_jars.c - the jars that tools work in: opened when needed, closed when nobody has used them for long
+ * door/mcp/mcp_jars.c - the jars that tools work in: opened when needed, closed when unused for long
  *
- * A client of the newer protocol has no session: what must last between calls has a name, which the server makes up and the client
- * passes on. Names cannot be guessed: clients of HTTP that have no session share a server, and a name is all that tells them apart.
+ * A client of the newer protocol has no session: what must last between calls has a name, which the server makes up
+ * and the client passes on. Names cannot be guessed: clients of HTTP that have no session share a server, and a name
+ * is all that tells them apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -139,7 +140,7 @@ void mcp_close_brief_jars(struct mcp_server *server)
 	}
 }
 
-/* Nobody has a jar in an engine that died, and the next call has a new one. */
+/* Close an engine that died, if no jar is left in it; the next call starts a new one. */
 static void drop_engine(struct mcp_server *server)
 {
 	if (server->jars)

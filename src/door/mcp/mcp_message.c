@@ -2,8 +2,9 @@
 /*
  * door/mcp/mcp_message.c - JSON-RPC, and the two eras of the protocol
  *
- * Until 2025-11-25 a client opens with `initialize`. From 2026-07-28 on it does not: every request says in its _meta which version it
- * is of, and every result says what it is. Which era a request is of is decided by that alone, so one server serves both.
+ * Until 2025-11-25 a client opens with `initialize`. From 2026-07-28 on it does not: every request says in its _meta
+ * which version it is of, and every result says what it is. Which era a request is of is decided by that alone, so one
+ * server serves both.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static int status_of(const struct mcp_asker *asker, enum code code)
 	return asker->is_modern && code == CODE_VERSION ? 400 : 200;
 }
 
-/* Newest first: a client that asks for one that nobody knows gets this. */
+/* Newest first: a client that asks for an unknown version gets the first. */
 static const char *const handshake_versions[] = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 
 bool mcp_is_handshake_version(const char *version, size_t len)

@@ -2,8 +2,9 @@
 /*
  * door/mcp/mcp_server.h - what the files of the server share: the server, its jars, a request, an answer
  *
- * A server has one client, or the clients of HTTP that have no session. mcp.c reads lines and writes lines; mcp_message.c knows JSON-RPC and both eras of the protocol; mcp_tools.c has the table of
- * tools; mcp_jars.c, mcp_run.c, mcp_code.c, mcp_files.c and mcp_workspace.c carry them out. A tool answers at once, or begins a call, which answers later.
+ * A server has one client, or all clients of HTTP without a session. mcp.c reads and writes lines. mcp_message.c has
+ * JSON-RPC and both eras of the protocol. mcp_tools.c has the table of tools; mcp_jars.c, mcp_run.c, mcp_code.c,
+ * mcp_files.c and mcp_workspace.c carry them out. A tool answers at once, or begins a call, which answers later.
  */
 #ifndef BELLJAR_DOOR_MCP_MCP_SERVER_H
 #define BELLJAR_DOOR_MCP_MCP_SERVER_H
@@ -18,7 +19,7 @@
 
 /* Everything that a client can grow has an end. */
 #define MCP_LINE_MAX ((size_t)8 << 20)
-#define MCP_QUEUE_MAX ((size_t)64 << 20) /* of answers that nobody takes; then no more requests are read */
+#define MCP_QUEUE_MAX ((size_t)64 << 20) /* of answers that the client does not read; then no requests are read */
 #define MCP_CALLS_MAX 256
 #define MCP_JARS_MAX 64
 #define MCP_NAME_SIZE 40
@@ -46,7 +47,7 @@ struct mcp_jar {
 	struct mcp_interpreter *interpreters[LANGUAGE_COUNT];
 };
 
-/* To whom an answer goes: what of a request is needed after it was read. */
+/* The receiver of an answer: the parts of a request that are needed after it was read. */
 struct mcp_asker {
 	struct text id;             /* JSON text; empty: a notification, which has no answer */
 	struct text progress_token; /* JSON text; empty: none was given */
@@ -57,10 +58,7 @@ void mcp_asker_done(struct mcp_asker *asker);
 
 struct mcp_server;
 struct mcp_call;
-/*
- * Nobody wants the answer any more: end what is at work, soon, and call mcp_end() then; with @is_final at once, since the server
- * itself ends.
- */
+/* Stop a cancelled call: end its work soon, then call mcp_end(). With @is_final do both at once: the server ends. */
 typedef void mcp_stop_function(struct mcp_call *call, bool is_final);
 
 /* A tool at work: embedded in what the tool itself needs. */
@@ -70,7 +68,7 @@ struct mcp_call {
 	struct mcp_asker asker;
 	struct mcp_jar *jar; /* NULL: it is a run of its own */
 	mcp_stop_function *stop;
-	bool is_cancelled; /* nobody waits for the answer */
+	bool is_cancelled; /* send no answer */
 	unsigned progress_count;
 	uint64_t progress_ns;
 };
@@ -104,7 +102,7 @@ struct mcp_request {
 /* --- mcp_message.c --- */
 
 void mcp_receive(struct mcp_server *server, uint64_t exchange, const char *line, size_t len);
-/* Every request of the newer protocol says what its client can do. */
+/* Report whether a request has the client's capabilities: every request of the newer protocol does. */
 bool mcp_tells_capabilities(const struct json_value *params);
 #define MCP_NO_CAPABILITIES "_meta must tell the client's capabilities, an object"
 /* A version that begins with a handshake. */
@@ -112,17 +110,17 @@ bool mcp_is_handshake_version(const char *version, size_t len);
 
 struct mcp_result;
 void mcp_answer(struct mcp_server *server, const struct mcp_asker *asker, struct mcp_result *result);
-/* Tell who waits for a call how far it is, if he asked for that, and not too often. */
+/* Report the progress of a call, if the client asked for that, and not too often. */
 void mcp_progress(struct mcp_call *call, const char *message, size_t len);
 /* One line for the client. Behind HTTP @status is that of the answer, or 0: there is more to come. */
 void mcp_send(struct mcp_server *server, uint64_t exchange, int status, const struct text *line);
 
-/* --- mcp_result.c: what came out of a jar, and what Belljar says, apart from each other --- */
+/* --- mcp_result.c: the output of a jar, apart from Belljar's own words --- */
 
 #define MCP_MARK_SIZE 9
 #define MCP_SHOWN_BYTES ((size_t)16 << 10) /* of one stream */
 
-/* What a tool came to. Belljar says at least one line in each. */
+/* The result of a tool. Belljar adds at least one line to each. */
 struct mcp_result {
 	char mark[MCP_MARK_SIZE];
 	struct text blocks;     /* JSON values, separated by commas: what came out of the jar */
@@ -134,7 +132,7 @@ struct mcp_result {
 #define AUTO_RESULT AUTO(mcp_result_done) struct mcp_result
 void mcp_result_done(struct mcp_result *result);
 
-/* What came out of a jar: a command may have chosen every byte of it. */
+/* Output of a jar: a command may have chosen every byte of it. */
 struct mcp_piece {
 	const char *name;  /* for the model, and of the member of the structured content */
 	const char *bytes; /* NULL: there is none, which the structured content says with null */
@@ -150,12 +148,12 @@ void mcp_show_image(struct mcp_result *result, const char *type, const char *bas
 void mcp_say(struct mcp_result *result, const char *format, ...) PRINTF_LIKE(2, 3);
 /* Append a name that a command may have chosen, in quotes, so that it cannot go on as Belljar's words. */
 void mcp_quote(struct text *out, const char *string);
-/* Belljar's words and the mark as the last members; nothing is said after that. */
+/* Write Belljar's words and the mark as the last members. Add no words after that. */
 void mcp_close_structured(struct mcp_result *result, struct json_writer *writer);
 void mcp_write_content(struct mcp_result *result, struct json_writer *writer);
 /* Random letters. False: the kernel gives no random bytes. */
 bool mcp_make_mark(char *mark);
-/* @otherwise: what there is to say if @error is NULL. */
+/* @otherwise: the text if @error is NULL. */
 void mcp_say_error(struct mcp_result *result, const struct belljar_error *error, const char *otherwise);
 /* A tool failed before it did anything; what the model should know, in one line. */
 void mcp_refuse(const struct mcp_request *request, const char *format, ...) PRINTF_LIKE(2, 3);
@@ -197,7 +195,7 @@ void mcp_tool_policy_show(struct mcp_request *request);
 
 /* Take the request's asker over. False: there are too many calls, and it was answered. */
 bool mcp_begin(struct mcp_call *call, struct mcp_request *request, struct mcp_jar *jar, mcp_stop_function *stop);
-/* It is over: answer unless it was cancelled, and let go of the asker; the call itself is its tool's. */
+/* End a call: answer unless it was cancelled, and free the asker. The tool owns the call itself. */
 void mcp_end(struct mcp_call *call, struct mcp_result *result);
 void mcp_cancel(struct mcp_server *server, const char *id);
 
@@ -211,7 +209,7 @@ void mcp_tool_edit_file(struct mcp_request *request);
 void mcp_tool_list_files(struct mcp_request *request);
 void mcp_tool_diff(struct mcp_request *request);
 void mcp_tool_apply(struct mcp_request *request);
-/* Do jars write to layers, and may a model apply any of it? */
+/* Report whether jars write to layers, and whether a model may apply changes. */
 bool mcp_offers_diff(const struct mcp_options *options);
 bool mcp_offers_apply(const struct mcp_options *options);
 void mcp_interpreter_free(struct mcp_interpreter *interpreter);
@@ -219,13 +217,13 @@ void mcp_interpreter_free(struct mcp_interpreter *interpreter);
 /* --- mcp_words.c: what a model reads --- */
 
 /*
- * Append @bytes, shortened to about @max bytes: the beginning and the end, whole lines. Between them is one line of Belljar's, with
- * @mark, which says how much is left out and, where @path is not NULL, which file has all of it.
+ * Append @bytes, shortened to about @max bytes: the beginning and the end, whole lines. Between them is one line of
+ * Belljar's, with @mark, which says how much is left out and, where @path is not NULL, which file has all of it.
  */
 void mcp_shorten(struct text *out, const char *bytes, size_t len, size_t max, const char *path, const char *mark);
 /*
- * All of a long output is put into a file of the jar, which the model can read piece by piece: its path. NULL: it is short, or no file
- * could be made, or the jar does not stay.
+ * All of a long output is put into a file of the jar, which the model can read piece by piece: its path. NULL: it is
+ * short, or no file could be made, or the jar does not stay.
  */
 const char *mcp_keep_output(struct mcp_jar *jar, const char *stream, const char *bytes, size_t len, char *path,
 			    size_t size);
@@ -240,13 +238,13 @@ struct mcp_limit {
 /* Was jar_open given this key? @jar may be NULL. */
 bool mcp_is_tightened(const struct mcp_jar *jar, const char *key);
 void mcp_say_limit(struct mcp_result *result, const struct mcp_limit *limit);
-/* What is risky in the list @member of @json: in words, and as `risky`. */
+/* Report the risky files in the list @member of @json: in words, and as `risky`. */
 void mcp_tell_risky(struct mcp_result *result, struct json_writer *writer, const char *json, const char *member);
-/* The same for what processes of the jar have left since the last search. */
+/* The same for files that processes of the jar changed since the last search. */
 void mcp_look(struct mcp_result *result, struct json_writer *writer, const struct mcp_jar *jar);
 /* The limits that a run reached. */
 void mcp_say_limits(struct mcp_result *result, const struct belljar_result *ended, const struct mcp_jar *jar);
-/* How a run ended: what it wrote, words, and the structured content. @is_own_timeout: the call asked for less time than it may have. */
+/* Report a run: its output, words, and the structured content. @is_own_timeout: the call asked for less time than allowed. */
 void mcp_tell_run(const struct belljar_result *ended, const struct mcp_jar *jar, const struct mcp_piece streams[2],
 		  bool is_own_timeout, struct mcp_result *told);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/mcp/mcp_wrap.c - run somebody else's MCP server in a jar, and look at what passes
+ * door/mcp/mcp_wrap.c - run a third-party MCP server in a jar, and check the messages that pass
  *
- * Lines pass exactly as they are, but for three: a call of a tool that is hidden is answered here, a list of tools leaves hidden ones
- * out, and the instructions for the model get a sentence more. It names the mark of this session, which stands before everything
- * that Belljar says. The server never sees a message with that mark, so it cannot speak in Belljar's place. Both sides read JSON with parsers of their own, which might read a line in another way than we do. So a line that is no
- * JSON by the strictest reading (no name twice, no NUL, no list of requests) does not pass.
+ * Lines pass unchanged, with three exceptions. This file answers a call of a hidden tool itself, removes hidden tools
+ * from lists, and adds a sentence to the instructions for the model. The sentence names the mark of this session,
+ * which begins every text of Belljar. The server never sees a message with that mark, so it cannot imitate Belljar.
+ * Both sides parse JSON themselves, and could read a line differently. So only strict JSON passes: no name twice, no
+ * NUL, no list of requests.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +76,7 @@ static void write_some(struct way *way)
 		if (count < 0 && errno == EAGAIN)
 			break;
 		if (count < 0) {
-			text_clear(&way->output); /* nobody reads any more; the other side will notice */
+			text_clear(&way->output); /* the reader is gone; the other side will notice */
 			break;
 		}
 		text_consume(&way->output, (size_t)count);
@@ -424,7 +425,7 @@ static void take_answer(struct wrap *wrap, const char *line, size_t len)
 
 /* --- the loop ----------------------------------------------------------------------------------------------- */
 
-/* Whoever waits for an answer hears that there will be none. */
+/* Answer all waiting requests with an error. */
 static void fail_all(struct wrap *wrap, const char *words)
 {
 	while (wrap->waiting.count) {

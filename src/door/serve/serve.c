@@ -2,10 +2,11 @@
 /*
  * door/serve/serve.c - the server: where channels come from, the lists of channels and objects, one loop
  *
- * One thread serves everybody, so nothing here waits: what takes time is a child process or a state that an event changes.
- * The server ends when the door socket or the client does. It watches the client too, since a child that the client forked
- * may hold a copy of the socket and live on. It ignores the signals of a terminal: a client that survives Control-C must
- * not lose its jars. Some descriptors are always kept free, so that a client that opens too many channels is told so.
+ * One thread serves everybody, so nothing here waits: what takes time is a child process or a state that an event
+ * changes. The server ends when the door socket or the client does. It watches the client too, since a child that the
+ * client forked may hold a copy of the socket and live on. It ignores the signals of a terminal: a client that
+ * survives Control-C must not lose its jars. Some descriptors are always kept free, so that a client that opens too
+ * many channels is told so.
  */
 #include "door/serve/serve.h"
 
@@ -61,7 +62,7 @@ unsigned server_take_number(struct server *server)
 			return number;
 		}
 	}
-	return server->next_number++ % SERVE_JAR_NUMBERS; /* so many at once share */
+	return server->next_number++ % SERVE_JAR_NUMBERS; /* beyond the maximum, jars share numbers */
 }
 
 void server_return_number(struct server *server, unsigned number)
@@ -102,8 +103,8 @@ static void open_reserve(struct server *server)
 }
 
 /*
- * The lowest free number is always the next one, so with a free one this close to the limit about so many are left. Not
- * counted: a process that has its own limit lowered, or numbers given out of order, are no reason to be exact.
+ * Report whether enough descriptors are left. The kernel always uses the lowest free number, so if @least is free,
+ * about as many are left as lie between it and the limit. An exact count is not needed.
  */
 bool server_has_descriptors(const struct server *server)
 {
@@ -265,20 +266,20 @@ static bool is_door(int fd)
 }
 
 /*
- * Signals of a terminal or a service manager go to the client too, which decides. A file that may not grow is an error, not
- * the end. Commands get all of them back.
+ * Signals of a terminal or a service manager go to the client too, which decides. A file that may not grow is an
+ * error, not the end. Commands get all of them back.
  */
 static void stand_apart(int last_fd)
 {
 	/*
-	 * The kernel's struct sigaction, since the C library keeps some signals to itself. Every member is zero, so their order, which
-	 * differs between architectures, does not count; 8 longs are more than any of them has.
+	 * The kernel's struct sigaction, since the C library keeps some signals to itself. Every member is zero, so
+	 * their order, which differs between architectures, does not count; 8 longs are more than any of them has.
 	 */
 	static const unsigned long standard[8];
 	static const int others[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ};
 
 	setsid();
-	/* What the client leaves open to its children is not ours to keep: somebody may be waiting for its end. */
+	/* Close descriptors that the client leaks to its children: another process may wait for their end. */
 	sys_close_range((unsigned)last_fd + 1, ~0U);
 	for (size_t i = 0; i < ARRAY_LEN(others); i++)
 		signal(others[i], SIG_IGN);

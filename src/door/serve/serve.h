@@ -2,10 +2,10 @@
 /*
  * door/serve/serve.h - what the files of the server share: the server, its channels, and what hangs on them
  *
- * The client sends channels over the door socket. The first frame of a channel decides what the channel is for: its role.
- * Behind it is an object: a run, a session, a file that is being opened, or a question. The server's list owns it, not
- * the channel: it may live a little longer, until nothing of it is left. Nothing is freed from within a callback: what is
- * finished sets is_dead, and is swept between two turns of the loop.
+ * The client sends channels over the door socket. The first frame of a channel decides what the channel is for: its
+ * role. Behind it is an object: a run, a session, a file that is being opened, or a question. The server's list owns
+ * it, not the channel: it may live a little longer, until nothing of it is left. Nothing is freed from within a
+ * callback: what is finished sets is_dead, and is swept between two turns of the loop.
  */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_H
 #define BELLJAR_DOOR_SERVE_SERVE_H
@@ -30,7 +30,7 @@ struct prepared_wish;
 /* What a channel is, from its first frame on. */
 struct channel_role {
 	void (*frame)(struct channel *channel, struct wire_frame *frame);
-	/* What was waiting to be sent is sent, or nearly; may be NULL. */
+	/* The queue is empty, or nearly; may be NULL. */
 	void (*drained)(struct channel *channel);
 	/* The channel is ending without a last frame of the object's own; it must not be used after this. */
 	void (*gone)(struct channel *channel);
@@ -60,13 +60,13 @@ struct object {
 struct server {
 	struct loop *loop;
 	struct mux *mux;     /* NULL: channels come through the door socket */
-	struct error broken; /* what the client did wrong, if that ends the server */
+	struct error broken; /* the client's violation that ends the server */
 	int door_fd;
 	struct loop_watch door;
-	int client_fd; /* pidfd of the client; -1: not to be had, then only the door socket tells its end */
+	int client_fd; /* pidfd of the client; -1: unavailable, then only the door socket shows its end */
 	struct loop_watch client;
-	int null_fd;    /* what commands have as an empty standard input */
-	int reserve_fd; /* given up for a moment to tell that descriptors have run out */
+	int null_fd;    /* /dev/null, for commands without input */
+	int reserve_fd; /* closed for a moment to report that descriptors have run out */
 	struct jar_argv_memory argv_memory;
 	char *const *environment;
 	struct reap_family family;
@@ -88,12 +88,12 @@ struct server {
 /* Takes over @fd. With @role the channel is that from the start. NULL: it is no channel, or there is no memory. */
 struct channel *serve_channel_open(struct server *server, int fd, const struct channel_role *role, void *object);
 void serve_channel_set_role(struct channel *channel, const struct channel_role *role, void *object);
-/* The last frame was sent: close when all is out. The role hears no more. */
+/* Close the channel when everything is sent. The role gets no more calls. */
 void serve_channel_end(struct channel *channel);
-/* FAILED, then the end. @plan says what was missing; may be NULL. */
+/* Send FAILED, then end the channel. @plan has the missing features; may be NULL. */
 struct plan;
 void serve_channel_fail(struct channel *channel, const struct error *error, const struct plan *plan);
-/* @risky: what the processes of a jar that ended left; NULL: it has no such list. */
+/* @risky: the risky files of a jar that ended; NULL: it has no such list. */
 struct risky_list;
 void serve_channel_fail_with(struct channel *channel, const struct error *error, const struct plan *plan,
 			     const struct risky_list *risky);
@@ -104,7 +104,7 @@ void serve_channel_free(struct channel *channel);
 /* --- serve.c --- */
 
 void server_add(struct server *server, struct object *object);
-/* Are there enough for another run or jar? The second as an error. */
+/* Report whether enough descriptors are left for another run or jar; the second with an error. */
 bool server_has_descriptors(const struct server *server);
 int server_check_descriptors(const struct server *server, struct error *error);
 unsigned server_take_number(struct server *server);

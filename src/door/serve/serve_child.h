@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/serve/serve_child.h - a child of the server, for what takes long: the loop goes on meanwhile
+ * door/serve/serve_child.h - a child of the server for slow work, so that the loop does not wait
  */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_CHILD_H
 #define BELLJAR_DOOR_SERVE_SERVE_CHILD_H
 
 #include "door/serve/serve.h"
 
-/* In the child: where it tells what became of it, and a file for what is long. It has nothing else of the server's. */
+/* In the child: a pipe for its report, and a file for long output. It has no other descriptor of the server's. */
 #define SERVE_CHILD_FD 3
 #define SERVE_CHILD_FILE_FD 4
 
@@ -35,7 +35,7 @@ int serve_child_start(struct serve_child *child, struct server *server, const st
 void serve_child_kill(struct serve_child *child);
 /* End it if need be; over() does not follow. */
 void serve_child_done(struct serve_child *child);
-/* In the child: all of it, or the child ends. */
+/* Write all bytes, or end the process. Only in the child. */
 void serve_child_write(int fd, const void *bytes, size_t len);
 
 #endif

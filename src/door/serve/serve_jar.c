@@ -2,12 +2,12 @@
 /*
  * door/serve/serve_jar.c - a session on a channel: OPENED, JOIN, tasks, CLOSE
  *
- * Each run and each task has a channel of its own, which comes with the frame that asks for it. The engine says there what
- * is wrong with such a request, and the jar lives on: one bad request of a client must not end what its other threads run.
- * The jar's own channel is its life: when the client closes it, the jar ends.
+ * Each run and each task has a channel of its own, which comes with the frame that asks for it. The engine says there
+ * what is wrong with such a request, and the jar lives on: one bad request of a client must not end what its other
+ * threads run. The jar's own channel is its life: when the client closes it, the jar ends.
  *
- * What changes a layer (apply, discard, checkpoint, rollback, fork) needs it unmounted. So the jar ends, the order is carried
- * out, and another jar takes over the channel, the request and the layers: for the client it is the same jar.
+ * What changes a layer (apply, discard, checkpoint, rollback, fork) needs it unmounted. So the jar ends, the order is
+ * carried out, and another jar takes over the channel, the request and the layers: for the client it is the same jar.
  */
 #include "door/serve/serve.h"
 
@@ -413,7 +413,7 @@ static void jar_on_gone(struct server_jar *server_jar)
 		hand_over(jar);
 		return;
 	}
-	/* The order is done, though the jar cannot be opened again; or nobody will do it. */
+	/* The order was carried out, though the jar cannot be opened again; or it will not be. */
 	if (jar->order && jar->is_before_order) {
 		error_set(&error, STAGE_ENGINE, ECANCELED, "the jar was closed before its workspace was changed");
 		serve_order_fail(take_ptr(jar->order), &error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/serve/serve_look.h - LOOK: what processes of a session changed that other programs execute or obey
+ * door/serve/serve_look.h - LOOK: changed files of a session that other programs execute or read as configuration
  */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_LOOK_H
 #define BELLJAR_DOOR_SERVE_SERVE_LOOK_H

@@ -2,7 +2,7 @@
 /*
  * door/serve/serve_net.c - a rule for the network of a session, while it lives
  *
- * The answer comes when the gate has taken the rule: whoever has it can rely on it for the next connection.
+ * The answer comes after the gate has taken the rule, so the next connection of the jar is under that rule.
  */
 #include "door/serve/serve_net.h"
 
@@ -13,7 +13,7 @@
 
 struct serve_change {
 	struct object object;
-	struct channel *channel; /* NULL: nobody waits any more */
+	struct channel *channel; /* NULL: the client is gone */
 	struct server_jar *server_jar;
 	struct gate_change *change; /* NULL: it is over */
 };

@@ -2,9 +2,9 @@
 /*
  * door/serve/serve_order.c - what a client wants done with a workspace: WORKSPACE, LAYER
  *
- * A walk of a large layer, or applying it, takes its time. So a child of the server does it (workspace/workspace_order.c), and
- * only the client that asked waits. The answer can be larger than any frame: it is a file. A client that closes the channel
- * gives the order up; an apply that was killed goes on with the next one.
+ * A walk of a large layer, or applying it, takes its time. So a child of the server does it
+ * (workspace/workspace_order.c), and only the client that asked waits. The answer can be larger than any frame: it is
+ * a file. A client that closes the channel gives the order up; an apply that was killed goes on with the next one.
  */
 #include "door/serve/serve_order.h"
 
@@ -22,7 +22,7 @@
 
 struct serve_order {
 	struct object object;
-	struct channel *channel; /* NULL: nobody waits any more */
+	struct channel *channel; /* NULL: the client is gone */
 	struct request request;
 	struct workspace_order order;
 	struct serve_child child;

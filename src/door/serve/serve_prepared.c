@@ -3,9 +3,9 @@
  * door/serve/serve_prepared.c - jars that are made before anybody asks for them
  *
  * Two wait for each policy that is in use. With one, a client that sends its next run at once would wait until the jar
- * is made; with two, one is made while the other is used. Before a jar is used the engine checks that every fact the planner
- * would see is unchanged (survey/survey_same.c); a jar that is not used for a while goes, and so does the oldest when there
- * are too many.
+ * is made; with two, one is made while the other is used. Before a jar is used the engine checks that every fact the
+ * planner would see is unchanged (survey/survey_same.c); a jar that is not used for a while goes, and so does the
+ * oldest when there are too many.
  */
 #include "door/serve/serve_prepared.h"
 
@@ -15,9 +15,9 @@
 #include "policy/policy_build.h"
 #include "base/sys/calls.h"
 
-/* So many wait in all: for the four policies used last. */
+/* The most jars that wait in all: for the four policies used last. */
 #define PREPARED_MAX (4 * PREPARED_DEPTH)
-/* A jar that nobody has asked for goes after this long. */
+/* An unused jar is removed after this time. */
 #define IDLE_NS 30000000000ULL
 
 struct prepared {

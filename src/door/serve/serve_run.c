@@ -2,12 +2,12 @@
 /*
  * door/serve/serve_run.c - a run on a channel: STARTED, OUTPUT, EVENT, CAPTURED, RESULT
  *
- * A run goes through four steps: read the request (read_run), look at the host (engine_job_start), choose a jar (choose_jar), and say which
- * jars should wait for the next runs (want_next). All that can be wrong with a request is found in the first, so that
- * FAILED means that nothing was started; from then on every end is a RESULT.
+ * A run goes through four steps: read the request (read_run), look at the host (engine_job_start), choose a jar
+ * (choose_jar), and say which jars should wait for the next runs (want_next). All that can be wrong with a request is
+ * found in the first, so that FAILED means that nothing was started; from then on every end is a RESULT.
  *
- * The run is in the server's list. If the client closes the channel before the result, the run is killed; the object stays
- * until nothing of the run is left and its pipes have taken what was already read.
+ * The run is in the server's list. If the client closes the channel before the result, the run is killed; the object
+ * stays until nothing of the run is left and its pipes have taken what was already read.
  */
 #include "door/serve/serve_run.h"
 
@@ -34,7 +34,7 @@ struct serve_run {
 	struct pieces pieces;
 };
 
-/* What was running in it is done; it can be used by nobody else. */
+/* Leave the jar after the run. A jar that was made for this run is closed: no other run may use it. */
 static void leave_jar(struct serve_run *run)
 {
 	engine_job_done(&run->job);
@@ -84,7 +84,7 @@ static void serve_run_on_started(void *owner, struct run *started)
 	settle(run);
 	close_extra(run); /* the command has them; a copy of ours would keep pipes from ending */
 	if (!run->request->wire.is_start_told)
-		return; /* nobody is woken up for nothing */
+		return; /* do not wake a client that does not need it */
 	json_open_object(&writer, NULL);
 	engine_event_write_start(engine_job_plan(&run->job), engine_job_seen(&run->job), &writer);
 	json_close_object(&writer);
@@ -220,16 +220,16 @@ static bool is_let_down(const struct serve_run *run)
 }
 
 /*
- * The client is likely to ask for the same policy again. A run that was given a prepared jar shows that it does: then two
- * jars wait for it, else one.
+ * The client is likely to ask for the same policy again. A run that was given a prepared jar shows that it does: then
+ * two jars wait for it, else one.
  */
 static void want_next(struct serve_run *run)
 {
 	const struct observation *seen = engine_job_seen(&run->job);
 
 	/*
-	 * A layer begins when its run does: with a jar that waits it would be older than what the host changed since. Two jars cannot
-	 * have the same port of the host.
+	 * A layer begins when its run does: with a jar that waits it would be older than what the host changed since.
+	 * Two jars cannot have the same port of the host.
 	 */
 	if (!run->is_joined && seen && seen->has_started && !run->job.launch.corrections &&
 	    !run->job.launch.host.layers.count && !seen->network.published_count)
@@ -366,7 +366,7 @@ static void serve_run_on_drained(struct channel *channel)
 		run_resume(run->job.run, (enum stream_index)i);
 }
 
-/* Nobody waits for the result: what runs is ended at once, what was written goes nowhere. */
+/* The client is gone: end the run at once, and drop its output. */
 static void serve_run_on_gone(struct channel *channel)
 {
 	struct serve_run *run = channel->object;

@@ -2,8 +2,9 @@
 /*
  * door/serve/serve_task.c - what a client asks of a session that is no run: files, a connection, processes
  *
- * The jar does it behind its walls (inside/task/), and the answer is one frame on the channel that came with the request: DESCRIPTOR
- * where something was opened, else ANSWER. A client that closes the channel before gives the task up.
+ * The jar does it behind its walls (inside/task/), and the answer is one frame on the channel that came with the
+ * request: DESCRIPTOR where something was opened, else ANSWER. A client that closes the channel before gives the task
+ * up.
  */
 #include "door/serve/serve_task.h"
 
@@ -16,7 +17,7 @@
 
 struct serve_task {
 	struct object object;
-	struct channel *channel; /* NULL: nobody waits any more */
+	struct channel *channel; /* NULL: the client is gone */
 	struct server_jar *server_jar;
 	struct session_task *task; /* NULL: it is over */
 	enum task_operation operation;
@@ -204,8 +205,8 @@ static struct session_task_request order_of(enum request_kind kind, const struct
 }
 
 /*
- * Without a network namespace of its own, whatever the jar reached would be the host's. The filter keeps commands from that;
- * it does not hold for a task.
+ * Without a network namespace of its own, whatever the jar reached would be the host's. The filter keeps commands from
+ * that; it does not hold for a task.
  */
 static int check_network(const struct server_jar *server_jar, struct error *error)
 {

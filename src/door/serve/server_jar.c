@@ -45,7 +45,7 @@ static void server_jar_on_later(struct loop_timer *timer)
 		server_jar->launch.error = server_jar->breach;
 	server_jar->is_gone = true;
 	close_zygote_fds(server_jar);
-	/* Whoever hears that it is gone may want to use them. */
+	/* Close them first: gone() may start a run that needs them. */
 	engine_workspaces_close(&server_jar->launch.workspaces);
 	server_jar->gone(server_jar);
 	server_jar_check_dead(server_jar);
@@ -227,8 +227,8 @@ static void find_helper_again(struct launch *launch)
 }
 
 /*
- * What the next search compares with. If only the host's programs have changed anything since the last one, that is what there
- * is now.
+ * What the next search compares with. If only the host's programs have changed anything since the last one, that is
+ * what there is now.
  */
 static void refresh_baseline(struct server_jar *server_jar)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/serve/server_jar.h - a jar that runs are given to: a session, or prepared for one run
+ * door/serve/server_jar.h - a jar of the server: a session, or prepared for one run
  *
- * It is made from a policy as a run's own jar is, and made again where the host gives less than it seemed. It can go only
- * when no run is in it any more.
+ * It is made from a policy, as a run's own jar is, and made again if the host provides less than the survey found. It
+ * is freed only when no run is in it any more.
  */
 #ifndef BELLJAR_DOOR_SERVE_SERVER_JAR_H
 #define BELLJAR_DOOR_SERVE_SERVER_JAR_H
@@ -32,10 +32,10 @@ struct server_jar {
 	struct risky_list risky;  /* what all searches in it have found */
 	struct risky_list looked; /* of these, what only answers to LOOK had: the next run's result has it too */
 	bool has_unseen;         /* its processes may have changed something since that search */
-	bool is_standing;        /* it stands or stood */
+	bool is_standing;        /* it is or was ready */
 	bool is_gone;
 	bool is_closed; /* perhaps before it was built */
-	/* It stands; it is gone, or could not be made: then launch.error says why. Called from within the loop. */
+	/* It is ready; it is gone, or could not be made: then launch.error has the cause. Called from within the loop. */
 	void (*stands)(struct server_jar *server_jar);
 	void (*gone)(struct server_jar *server_jar);
 };
@@ -46,24 +46,24 @@ void server_jar_init(struct server_jar *server_jar, struct server *server, enum 
 /* Make it a jar for calls: forks of @argv, which has @fds from 4 on. Takes @fds over. 0 or -ENOMEM. */
 int server_jar_set_zygote(struct server_jar *server_jar, char *const *argv, int *fds, size_t fd_count);
 /*
- * Begin. gone() tells what goes wrong, never from within this call. @host: what a survey for the same policy found a
- * moment ago, which is taken over; NULL: look at the host now.
+ * Begin to build it. gone() reports failures, never from within this call. @host: the result of a survey for the same
+ * policy a moment ago, taken over; NULL: survey the host now.
  */
 void server_jar_build(struct server_jar *server_jar, struct host *host);
 /* Kill what is in it; gone() follows. */
 void server_jar_close(struct server_jar *server_jar);
-/* It will not be built: gone() follows. */
+/* Give up building it: gone() follows. */
 void server_jar_give_up(struct server_jar *server_jar);
 void server_jar_done(struct server_jar *server_jar);
 
-/* For a job in it; server_jar_leave() when the job is done. */
+/* Enter it for a job; call server_jar_leave() when the job is done. */
 struct job_jar server_jar_enter(struct server_jar *server_jar);
-/* For something else that needs it; server_jar_leave() too. */
+/* Hold it for another use; call server_jar_leave() after that too. */
 void server_jar_hold(struct server_jar *server_jar);
 void server_jar_leave(struct server_jar *server_jar);
-/* Can processes of it change what other programs execute or obey? */
+/* Report whether its processes can change files that other programs execute or read as configuration. */
 bool server_jar_is_searched(const struct server_jar *server_jar);
-/* Search for what is not known yet, then call over(@owner), from within the loop or at once. */
+/* Search for new risky changes, then call over(@owner), from within the loop or at once. */
 void server_jar_search(struct server_jar *server_jar, struct engine_search *search, void (*over)(void *owner),
 		       void *owner);
 /* A search in it is over: the next one compares with what it found. @has_more: processes may change something from now on. */

@@ -2,8 +2,8 @@
 /*
  * door/wire/frame.h - the frames of the engine's protocol: types, header, bounds
  *
- * docs/protocol.md says what each is for. A frame is eight bytes of header and a payload. Where a channel is a socket,
- * descriptors travel with its first byte. Where channels share a stream of bytes, its header names the channel.
+ * docs/protocol.md describes each. A frame is eight bytes of header and a payload. If a channel is a socket,
+ * descriptors travel with the frame's first byte. If channels share a stream of bytes, the header names the channel.
  */
 #ifndef BELLJAR_DOOR_WIRE_FRAME_H
 #define BELLJAR_DOOR_WIRE_FRAME_H
@@ -99,7 +99,7 @@ struct frame_header {
 	uint32_t channel; /* 0 where a channel has a socket of its own */
 };
 
-/* What is known of a type; NULL: there is no such type. */
+/* Return the row of a type; NULL: there is no such type. */
 const struct frame_row *frame_row(unsigned type);
 /* Its traits, 0 where there is no such type. */
 unsigned frame_traits(unsigned type);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/wire/request.h - what the JSON of a frame asks for
+ * door/wire/request.h - parse the JSON of a frame
  *
- * Strict: a key that is not known, a value of another type, a number out of bounds are errors. What a policy means is not
- * decided here.
+ * Strict: an unknown key, a value of another type and a number out of bounds are errors. The policy is interpreted
+ * elsewhere.
  */
 #ifndef BELLJAR_DOOR_WIRE_REQUEST_H
 #define BELLJAR_DOOR_WIRE_REQUEST_H
@@ -42,9 +42,9 @@ enum request_file {
 };
 
 enum request_change { REQUEST_ALLOW, REQUEST_DENY };
-/* What ASK asks: what this host can enforce; whether a jar can have this policy and these keys. */
+/* Questions of ASK: the capabilities of this host; whether a jar can have this policy and these keys. */
 enum request_question { REQUEST_CAPABILITIES, REQUEST_POLICY };
-/* What is asked about a workspace; docs/protocol.md says what each takes. */
+/* Requests about a workspace; docs/protocol.md has the members of each. */
 enum request_verb {
 	REQUEST_SHOW,
 	REQUEST_DIFF,
@@ -117,7 +117,7 @@ struct request {
 int wire_request_parse(enum request_kind kind, const char *bytes, size_t len, struct request *out, struct error *error);
 void wire_request_done(struct request *request);
 
-/* How many descriptors must have come with it; of a request on a session's channel, that for the answer is not counted. */
+/* Return how many descriptors must come with it, without the channel for the answer on a session's channel. */
 size_t wire_request_descriptors(const struct request *request);
 
 #define AUTO_REQUEST AUTO(wire_request_done) struct request

@@ -2,9 +2,9 @@
 /*
  * door/wire/wire.h - frames in and out over one stream socket, in a loop, without ever blocking
  *
- * Never more is read than the frame at hand: the kernel hands descriptors over with the bytes they were sent with, so
- * whatever arrives while a frame is read belongs to that frame. What cannot be sent at once is kept; whoever fills a wire
- * asks wire_is_full() and waits for drained().
+ * It never reads past the current frame: the kernel delivers descriptors with the bytes that they were sent with, so
+ * descriptors that arrive belong to that frame. Frames that cannot be sent at once wait. A sender of many frames
+ * checks wire_is_full(), and waits for drained().
  */
 #ifndef BELLJAR_DOOR_WIRE_WIRE_H
 #define BELLJAR_DOOR_WIRE_WIRE_H
@@ -18,7 +18,7 @@ struct wire_frame {
 	enum frame_type type;
 	const char *payload; /* NUL-terminated, for convenience; borrowed */
 	size_t len;
-	int *fds; /* the wire's; whoever takes one puts -1 in its place, the others are closed */
+	int *fds; /* the wire's; a caller that takes one puts -1 in its place; the wire closes the others */
 	size_t fd_count;
 };
 
@@ -26,9 +26,9 @@ struct wire_frame {
 struct wire_listener {
 	void *owner;
 	void (*frame)(void *owner, struct wire_frame *frame);
-	/* What was kept has been sent. */
+	/* The waiting frames have been sent. */
 	void (*drained)(void *owner);
-	/* Nothing more will be read. @error: what arrived was no frame; NULL: the other side has closed. */
+	/* Nothing more will be read. @error: the bytes are not a valid frame; NULL: the other side has closed. */
 	void (*ended)(void *owner, const struct error *error);
 };
 
@@ -51,21 +51,22 @@ struct wire {
 	size_t pending_fd_count;
 };
 
-/* More pending than this, and whoever fills the wire should wait. */
+/* With more than this pending, the sender should wait. */
 #define WIRE_HIGH_WATER ((size_t)128 << 10)
 
 /* Takes over @fd, also where it fails. -ENOTSOCK: it is no stream socket between processes. */
 int wire_open(struct wire *wire, struct loop *loop, int fd, const struct wire_listener *listener);
 void wire_done(struct wire *wire);
-/* No frame is handed over any more, and the end is not told. */
+/* Stop calling frame() and ended(). */
 void wire_stop_reading(struct wire *wire);
 void wire_resume_reading(struct wire *wire);
 
 /* @fd goes with the frame, which must then be the first; -1: none. Borrowed. */
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd);
 /*
- * A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. 0, or a negative errno: nothing of
- * it was sent, and the wire is as it was. ETOOMANYREFS: too many descriptors of the user's are on their way.
+ * A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. 0, or a negative
+ * errno: nothing of it was sent, and the wire is as it was. ETOOMANYREFS: too many descriptors of the user's are on
+ * their way.
  */
 int wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
 			  size_t fd_count);

@@ -2,13 +2,13 @@
 /*
  * door/mcp/http/mcp_http.c - connections of clients that come over HTTP
  *
- * An answer that is there soon is one JSON text. As soon as there is progress to tell, or after some seconds, it becomes a stream of
- * events, which also keeps the connection alive. One request at a time; what a client sends before it has its answer waits. A client that
- * hangs up has cancelled its call, in both eras: streams cannot be taken up again, so nobody could have the answer.
+ * An answer that comes soon is one JSON text. When there is progress to report, or after some seconds, it becomes a
+ * stream of events, which also keeps the connection alive. A connection has one request at a time; later ones wait. A
+ * client that hangs up cancels its call, in both eras: streams cannot be resumed, so the answer could reach no client.
  *
- * Whoever has not shown the token can do no more than make us read a head of 64 KiB for some seconds, and gives way to others. Whoever
- * has shown it can send long requests, and take no answers, on many connections: of too much, the one that holds most gives way.
- * Nothing is freed from within a callback.
+ * A client without the token can only make the server read a head of 64 KiB for some seconds, and its connection is
+ * closed first. A client with the token can send long requests, and read no answers, on many connections: beyond the
+ * total maximum, the server closes the connection that holds most. No callback frees a connection or a session.
  */
 #include "door/mcp/http/mcp_http.h"
 
@@ -333,7 +333,7 @@ static void take_session_request(struct mcp_connection *connection)
 		mcp_end_session(session);
 		answer_whole(connection, 204, NULL, 0);
 	} else {
-		/* Nothing is ever sent there of our own accord; but whoever listens is a sign that the session is wanted. */
+		/* The server sends nothing there by itself; but an open stream shows that the session is in use. */
 		connection->session = session;
 		open_stream(connection);
 		write_sign_of_life(connection);
@@ -578,7 +578,7 @@ static void on_listener(struct loop_watch *watch, uint32_t events)
 	}
 	if (fd < 0 || (http->connection_count >= MCP_CONNECTIONS_MAX && !make_room(http)))
 		return;
-	/* An answer is one write; nobody gains if the last part of it waits for more. */
+	/* An answer is one write; its last part must not wait for more. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (mcp_http_connect(http, fd))
 		take_fd(&fd);
@@ -707,7 +707,7 @@ int mcp_serve_http(const struct mcp_http_options *options, struct error *error)
 		http.loop ? 0 : error_set(error, STAGE_ENGINE, errno, "cannot make an event loop: %s", strerror(errno));
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_IGN); /* sessions are told apart by their sockets; nobody asks how they ended */
+	signal(SIGCHLD, SIG_IGN); /* a socket shows the end of a session; its exit status is not needed */
 	descriptors_raise_limit();
 	if (rc == 0)
 		rc = find_token(&http, error);

@@ -2,12 +2,12 @@
 /*
  * door/mcp/http/mcp_http.h - what the files of the HTTP door share: the door, its connections, its sessions
  *
- * mcp_http.c moves bytes, and knows when a connection has taken too long. mcp_http_request.c judges a request; it is pure. A session is a
- * process of its own that serves as if its client had started it (mcp.c), so nothing of one session can be reached from another, or
- * holds another up; mcp_http_sessions.c starts and ends them, and passes lines. Clients of the newer protocol have no session: each jar that
- * they open has a process, and one more serves calls that name no jar, and keeps nothing.
+ * mcp_http.c moves bytes and ends slow connections. mcp_http_request.c checks a request; it is pure. A session is a
+ * process of its own that serves as if its client had started it (mcp.c), so sessions can neither reach nor delay each
+ * other. mcp_http_sessions.c starts and ends them, and passes lines. Clients of the newer protocol have no session:
+ * each jar that they open has a process, and one more process serves calls that name no jar, and keeps nothing.
  *
- * Lines to a process: a number, a blank and a request; or only the number, of a request that nobody waits for any more. Lines from it: the
+ * Lines to a process: a number, a blank and a request; or only the number, to cancel that request. Lines from it: the
  * number, a blank, the status of HTTP (0: more is to come), a blank and a message, which may be empty.
  *
  *   HEAD ──► BODY ──► CALL ──────────► HEAD ...      an answer at once, or soon
@@ -43,7 +43,7 @@ enum mcp_phase {
 	PHASE_BODY,   /* of a request that shows the token */
 	PHASE_CALL,   /* a session is at work, and nothing was said yet */
 	PHASE_STREAM, /* events are sent */
-	PHASE_DRAIN,  /* all is said; what still comes is not read */
+	PHASE_DRAIN,  /* everything is sent; input is thrown away */
 };
 
 enum mcp_session_kind {
@@ -61,7 +61,7 @@ struct mcp_session {
 	struct loop_watch watch;
 	struct text input, output;
 	uint64_t used_ns;
-	bool has_answered; /* before that, nobody knows the name of a jar */
+	bool has_answered; /* before that, no client knows the name of its jar */
 	bool has_ended;    /* freed when the loop has turned */
 };
 
@@ -109,7 +109,7 @@ struct mcp_verdict {
 
 enum mcp_kind {
 	KIND_REQUEST,
-	KIND_NOTIFICATION, /* also an answer, to a question that nobody asked */
+	KIND_NOTIFICATION, /* also an answer, which the server never asked for */
 };
 
 struct mcp_message {
@@ -121,9 +121,9 @@ struct mcp_message {
 	struct http_slice jar;        /* that a tool of such a client is to work in, in the document; empty: none */
 };
 
-/* Does it come from where it may, for what there is, with the token? */
+/* Check the origin, the path and the token of a request. */
 struct mcp_verdict mcp_judge_head(const struct mcp_http *http, const struct http_head *head, bool *has_token);
-/* The body of a POST, and whether the headers agree with it. */
+/* Read the body of a POST, and check that the headers agree with it. */
 struct mcp_verdict mcp_judge_message(const struct http_head *head, const struct json_value *document,
 				     struct mcp_message *out);
 bool mcp_accepts(const struct http_head *head, const char *type);
@@ -135,26 +135,26 @@ int mcp_find_header(const struct http_head *head, const char *name, struct http_
 /* NULL: there is none with that id. */
 struct mcp_session *mcp_find_session(struct mcp_http *http, enum mcp_session_kind kind, struct http_slice id);
 /*
- * A new session. Of too many, a client's that was idle longest gives way; a jar never does, since its client could not begin anew.
- * NULL: none could be started.
+ * Start a session. At the maximum, end the client's session that was idle longest, but never a jar, since its client
+ * could not open it again. NULL: the session could not be started.
  */
 struct mcp_session *mcp_start_session(struct mcp_http *http, enum mcp_session_kind kind);
-/* The session that a request is for. NULL: there is none, and none could be started. */
+/* Find or start the session for a request. NULL: there is none, and none could be started. */
 struct mcp_session *mcp_session_for(struct mcp_http *http, const struct mcp_message *message);
-/* Whoever waits for it is told; what is in its jars ends. */
+/* End a session: answer the connections that wait for it; its jars end. */
 void mcp_end_session(struct mcp_session *session);
-/* False: it does not read, or others do not, and there is no more room for what waits. */
+/* Pass a message to a session. False: too many bytes wait, because this session or others do not read. */
 bool mcp_pass(struct mcp_session *session, uint64_t exchange, const struct text *message);
-/* Nobody waits for its answer any more: that cancels the call, and ends a jar whose name was to be the answer. */
+/* Cancel the call of an exchange; end a jar if its name was to be the answer. */
 void mcp_forget_exchange(struct mcp_session *session, uint64_t exchange);
 void mcp_sweep_sessions(struct mcp_http *http);
 void mcp_free_ended(struct mcp_http *http);
 
 /* --- mcp_http.c --- */
 
-/* More bytes of a client. */
+/* Handle more bytes of a client. */
 void mcp_http_take(struct mcp_connection *connection, const char *bytes, size_t len);
-/* A line of a session, for the connection that waits for it. */
+/* Pass a line of a session to the connection that waits for it. */
 void mcp_http_answer(struct mcp_connection *connection, int status, const char *message, size_t len);
 void mcp_http_fail(struct mcp_connection *connection, struct mcp_verdict verdict);
 void mcp_http_close(struct mcp_connection *connection);

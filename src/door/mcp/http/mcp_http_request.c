@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/mcp/http/mcp_http_request.c - is this request one that may be served?
+ * door/mcp/http/mcp_http_request.c - check whether a request may be served
  *
- * Every program of this machine can connect to a port of the loopback address, and so can a page in a browser, by a name of its own
- * that suddenly means this address. So the Host and the Origin must be ours, and the token is what opens the door. Headers that
- * repeat what the body says have to say the same: somebody between us and the client may have judged by them.
+ * Every program of this machine can connect to a port of the loopback address. A page in a browser can too, if its own
+ * host name resolves to this address (DNS rebinding). So the server checks Host, Origin and the token. Headers that
+ * repeat parts of the body must agree with it: a proxy may have decided by the headers.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,9 @@
 /*
  * door/mcp/http/mcp_http_sessions.c - the processes behind the HTTP door: one for each session, and for each jar of clients that have none
  *
- * A session ends when its socket does, however that happens: its process then ends its engine and everything in its jars, as it does for
- * a client that has started it (mcp.c). Nothing else has to be cleaned up, also where this process is killed.
+ * A session ends when its socket does, however that happens: its process then ends its engine and everything in its
+ * jars, as it does for a client that has started it (mcp.c). Nothing else has to be cleaned up, also where this
+ * process is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +92,7 @@ static void take_line(struct mcp_session *session, const char *line, size_t len)
 	int status = (int)read_number(&at, end);
 
 	session->used_ns = clock_ns();
-	/* 0: of a notification. One that is not found: nobody waits for it any more. */
+	/* 0: of a notification. Not found: the connection is gone. */
 	for (struct mcp_connection *connection = session->http->connections; connection && exchange;
 	     connection = connection->next)
 		if (connection->exchange == exchange && connection->session == session) {

@@ -2,9 +2,10 @@
 /*
  * door/serve/mux/mux.c - the connection: frames of all channels in and out of one stream of bytes
  *
- * A frame is handed to its channel only when the channel has taken the frame before, and few channels are opened in a turn,
- * so no client makes memory grow by sending; the server reads always, so nobody waits long. What is sent is collected during a turn of the loop and written
- * at its end. A client that breaks a rule of the framing could mean anything with what follows: the connection ends.
+ * A channel gets a frame only after it has taken the one before, and a turn opens few channels, so a client cannot
+ * make memory grow by sending. The server always reads, so no frame waits long. Output is collected during a turn of
+ * the loop and written at its end. If a client breaks a rule of the framing, the bytes that follow have no sure
+ * meaning: the connection ends.
  */
 #include "door/serve/mux/mux.h"
 
@@ -381,7 +382,7 @@ static void on_out(struct loop_watch *watch, uint32_t events)
 {
 	struct mux *mux = watch->owner;
 
-	/* Nobody can read any more. What can be written mux_turn() writes. */
+	/* The reader is gone. mux_turn() handles what can still be written. */
 	if (events & (EPOLLHUP | EPOLLERR)) {
 		loop_remove(&mux->out);
 		end(mux, NULL);

@@ -16,7 +16,7 @@
 /* More than this, answers that no credit holds back, and nothing more is read from the client. */
 #define MUX_ANSWERS_MAX ((size_t)32 << 20)
 
-/* What a descriptor would be, if the client had one: where DATA goes, and where it comes from. */
+/* The source and target of DATA, in place of a descriptor. */
 enum mux_stream_kind {
 	MUX_STREAM_NONE,  /* the client may send no DATA */
 	MUX_STREAM_LATER, /* the answer may bring one: DATA waits for it */
@@ -24,7 +24,7 @@ enum mux_stream_kind {
 	MUX_STREAM_FILE,
 	MUX_STREAM_DIRECTORY,
 	MUX_STREAM_SOCKET,
-	MUX_STREAM_WATCH, /* what inotify tells */
+	MUX_STREAM_WATCH, /* events of inotify */
 };
 
 struct mux_stream {
@@ -37,8 +37,8 @@ struct mux_stream {
 	bool has_ended; /* the client has sent DATA_END */
 	struct text pending;
 	size_t pending_at;
-	size_t allowed; /* what the client may still send */
-	size_t taken;   /* what it will be given back */
+	size_t allowed; /* bytes that the client may still send */
+	size_t taken;   /* bytes of credit to give back */
 };
 
 struct mux_channel {
@@ -48,12 +48,12 @@ struct mux_channel {
 	uint32_t id;
 	struct wire wire; /* its fd is -1: the server has closed it, or there never was one */
 	struct mux_stream stream;
-	size_t credit;    /* what may still be sent to the client */
+	size_t credit;    /* bytes that may still be sent to the client */
 	struct text held; /* a frame for which it was not enough */
 	enum frame_type held_type;
 	bool is_holding;
 	bool is_waiting;
-	bool is_served; /* the server has said its last word */
+	bool is_served; /* the server has sent its last frame */
 	bool is_over;   /* END was sent: what the client sends before its own is thrown away */
 };
 
@@ -76,7 +76,7 @@ struct mux {
 	bool is_greeted;
 	bool is_blocked; /* a frame waits until its channel's wire is empty, or for the next turn */
 	bool is_ended;
-	bool is_broken; /* the client is to be told why */
+	bool is_broken; /* report the cause to the client */
 };
 
 /* --- mux.c --- */
@@ -103,35 +103,35 @@ static inline bool mux_is_full(const struct mux *mux)
 
 struct mux_channel *mux_find(const struct mux *mux, uint32_t id);
 /*
- * A new channel, and in *@fd_out the end of it for the server, -1: none could be made, and the client was told. Nothing may
- * be wrong with @id. 0 or a negative errno, after mux_break().
+ * Make a channel. *@fd_out is the end for the server; -1: it could not be made, and the client got an error. The
+ * caller has checked @id. 0 or a negative errno, after mux_break().
  */
 int mux_channel_new(struct mux *mux, uint32_t id, enum mux_stream_kind kind, struct mux_channel **out, int *fd_out);
-/* FAILED on this channel, which ends. */
+/* Send FAILED on the channel, and end it. */
 void mux_channel_fail(struct mux_channel *channel, const struct error *error);
 /* Queue a frame that needs no credit, or that has it. */
 void mux_channel_send(struct mux_channel *channel, enum frame_type type, const void *payload, size_t len);
 void mux_channel_credit(struct mux_channel *channel, size_t count);
 /* The client has closed it. */
 void mux_channel_close(struct mux_channel *channel);
-/* END, if nothing more can come. */
+/* Send END, if nothing more can come. */
 void mux_channel_check_over(struct mux_channel *channel);
-/* Read from the server and from the stream, or not, as it is now. */
+/* Update what the loop watches for the channel and its stream. */
 void mux_channel_update(struct mux_channel *channel);
 void mux_channel_free(struct mux_channel *channel);
 
 /* --- mux_stream.c --- */
 
-/* Standard input: *@fd_out is for the server. 0 or a negative errno. */
+/* Make the pipe for standard input: *@fd_out is for the server. 0 or a negative errno. */
 int mux_stream_open_input(struct mux_channel *channel, int *fd_out);
-/* What an answer has brought; takes over @fd. */
+/* Attach the descriptor of an answer; takes over @fd. */
 void mux_stream_attach(struct mux_channel *channel, int fd);
-/* DATA and DATA_END from the client. 0 or a negative errno, after mux_break(). */
+/* Take DATA and DATA_END from the client. 0 or a negative errno, after mux_break(). */
 int mux_stream_take(struct mux_channel *channel, const char *bytes, size_t len);
 int mux_stream_end(struct mux_channel *channel);
 /* Watch it for what can be done now. */
 void mux_stream_update(struct mux_channel *channel);
-/* Does it keep the channel open after the server's last word? */
+/* Report whether the stream keeps the channel open after the server's last frame. */
 bool mux_stream_is_busy(const struct mux_channel *channel);
 void mux_stream_done(struct mux_channel *channel);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/serve/mux/mux_stream.c - what a descriptor would be: standard input, a file, a directory or a socket, as DATA frames
+ * door/serve/mux/mux_stream.c - standard input, a file, a directory or a socket as DATA frames, in place of a descriptor
  *
- * The client's bytes wait in memory, within the credit that it was given, and it is given back what was written. Where
- * nobody will read them any more they are thrown away and given back too: a client must not wait for what never comes.
- * Files are read and written at once, since no kernel tells when a file would not block; one piece in each turn.
+ * The client's bytes wait in memory, within its credit, and the mux returns the credit for written bytes. If no reader
+ * is left, it throws the bytes away and returns the credit too, so that the client does not wait for ever. It reads
+ * and writes files directly, one piece in each turn, since the kernel does not report when a file would not block.
  */
 #include "door/serve/mux/mux_channel.h"
 
@@ -61,7 +61,7 @@ static void drop_pending(struct mux_channel *channel)
 	give_back(channel, count);
 }
 
-/* Nobody reads what the client sends. */
+/* Throw away what the client sends from now on: it has no reader. */
 static void stop_writing(struct mux_channel *channel)
 {
 	struct mux_stream *stream = &channel->stream;
@@ -153,7 +153,7 @@ static void write_pending(struct mux_channel *channel)
 		if (stream->has_ended && stream->may_write && stream->fd >= 0)
 			finish_writing(channel);
 	}
-	/* It is closed as soon as nobody can use it, so that the other side sees an end. */
+	/* Close it as soon as it is unused, so that the other side sees the end. */
 	if (stream->kind == MUX_STREAM_INPUT && !stream->may_write)
 		close_stream(stream);
 }
