@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_account.c - what went through and what was refused, counted in memory that the engine reads
+ * gate/gate_account.c - count traffic and refusals in memory that the engine reads
  *
- * Bytes are counted when they are taken from one side, before the other can have them: who has seen an answer finds it counted.
+ * The gate counts bytes when it reads them from one side, before it sends them on: an answer that arrived is always
+ * counted.
  */
 #include <string.h>
 

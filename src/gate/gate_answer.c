@@ -40,7 +40,7 @@ static size_t answer(struct gate_process *gate, const uint8_t *message, size_t l
 	verdict = gate_rules_decide_name(gate, question.name, 0);
 	is_asked = !verdict.rule && gate_ask_is_possible(gate) && strcmp(question.name, NET_HOST_NAME) != 0;
 	if (!verdict.is_allowed && !is_asked) {
-		/* Who asks for one kind of address asks for the other too. */
+		/* A program that asks for one kind of address asks for the other too. */
 		if (!is_reverse(question.name))
 			gate_account_refusal(gate, &(struct refusal){.kind = DENIAL_NAME,
 								     .host = question.name,

@@ -11,7 +11,7 @@
 #include "gate/gate_process.h"
 #include "base/sys/calls.h"
 
-/* A moment more than the engine waits, whose answer comes first unless it is lost. */
+/* Wait this much longer than the engine, so that its answer comes first unless it is lost. */
 #define LATER_NS 2000000000ULL
 
 struct question {
@@ -98,7 +98,7 @@ void gate_ask_leave(struct gate_process *gate, struct question *question)
 	drop(gate, question);
 }
 
-/* All who wait go on, or not. */
+/* Give the answer to all connections that wait. */
 static void settle(struct gate_process *gate, struct question *question, bool is_allowed)
 {
 	gate->asking_count -= question->waiting;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate/gate_connection.c - one connection of the jar's: for whom it is, whether that is allowed, dial, relay
+ * gate/gate_connection.c - one connection of the jar's: find its host, check the rules, dial, relay
  *
  *   accepted ──► ASKING ──► SNIFFING ──► RESOLVING ──► DIALLING ──► RELAYING
  *      │   └─ another port than 80 and 443 ─┘
@@ -203,7 +203,7 @@ static void set_deadline(struct connection *connection, uint64_t after_ns)
 	gate_want_tick(connection->gate);
 }
 
-/* What a host says to the ClientHello, which has gone. True: it may be passed on, and so may what the jar says next. */
+/* Read the host's answer to the ClientHello. True: relay it, and what the jar sends next. */
 static bool look_at_answer(struct connection *connection)
 {
 	uint8_t bytes[64];
@@ -419,7 +419,7 @@ static bool is_web_port(uint16_t port)
 	return port == 80 || port == 443;
 }
 
-/* The first bytes of a connection must say whom it is for. */
+/* Report whether the first bytes of a connection must name its host. */
 static bool must_say(const struct connection *connection)
 {
 	return is_web_port(connection->port) || connection->is_inspected;
@@ -500,7 +500,7 @@ static void on_client(struct loop_watch *watch, uint32_t events)
 		}
 		return;
 	}
-	/* Reset before there was anybody to tell. */
+	/* Reset before the relay began. */
 	if (connection->state != STATE_RELAYING) {
 		if (events & EPOLLERR)
 			end(connection, true);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gate/gate_dns.c - DNS messages
- */
+/* gate/gate_dns.c - DNS messages */
 #include "gate/gate_dns.h"
 
 #include <string.h>
@@ -45,7 +43,7 @@ static uint8_t *write32(uint8_t *at, uint32_t value)
 	return write16(write16(at, value >> 16), value & 0xffff);
 }
 
-/* The name at @at, which has no pointers in it: where it ends, or 0. What is no host name leaves @out empty. */
+/* Read the name at @at, which has no pointers. Returns its end, or 0. @out stays empty if it is not a host name. */
 static size_t read_name(const uint8_t *message, size_t len, size_t at, char out[NET_NAME_SIZE])
 {
 	char raw[256];
@@ -156,7 +154,7 @@ size_t gate_dns_write_query(uint16_t id, const char *name, uint16_t type, uint8_
 	return (size_t)(at - out);
 }
 
-/* Where the name at @at ends, wherever it may lead; 0: nowhere. */
+/* Return the end of the name at @at, without following pointers; 0: it is invalid. */
 static size_t skip_name(const uint8_t *message, size_t len, size_t at)
 {
 	while (at < len) {
@@ -172,8 +170,8 @@ static size_t skip_name(const uint8_t *message, size_t len, size_t at)
 }
 
 /*
- * Whose the records are is not looked at: a name server that is asked for a name gives the chain of its aliases and the addresses
- * at the end, and each address is judged by itself.
+ * The names of the records are ignored: a name server returns the chain of aliases of a name and the addresses at the
+ * end, and the gate checks each address by itself.
  */
 bool gate_dns_read_answer(const uint8_t *message, size_t len, uint16_t id, const char *name, uint16_t type,
 			  struct dns_addresses *addresses, unsigned *code)

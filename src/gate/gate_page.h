@@ -35,7 +35,7 @@ struct gate_host {
 /* Refused attempts at one host and port, for one reason. */
 struct gate_denial {
 	uint32_t kind, reason, port;
-	_Atomic uint32_t is_told; /* the engine was told since it cleared this */
+	_Atomic uint32_t is_told; /* the engine was notified since it cleared this */
 	_Atomic uint64_t count, last_ns;
 	char host[DENIAL_WHAT_SIZE], detail[DENIAL_WHAT_SIZE];
 };
@@ -73,7 +73,7 @@ struct gate_page {
 	struct net_rule rules[];
 };
 
-/* What a gate's process has open when it starts. */
+/* Descriptors that a gate's process has open when it starts. */
 #define GATE_CONTROL_FD 3
 #define GATE_PAGE_FD 4
 #define GATE_FIRST_SOCKET_FD 5

@@ -172,7 +172,7 @@ static void want_socket(struct gate_process *gate, bool is_ipv6)
 
 	if (nursery->is_busy)
 		return;
-	/* Where the jar has used up its ports, the next tick tries again. */
+	/* If the jar has used up its ports, the next tick tries again. */
 	disconnect(nursery->dialler_fd);
 	if (connect(nursery->dialler_fd, &to.any, len) < 0 && errno != EINPROGRESS) {
 		gate_want_tick(gate);

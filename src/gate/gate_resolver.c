@@ -308,7 +308,7 @@ static void attempt(struct lookup *lookup)
 	finish(lookup);
 }
 
-/* With what the host's files say now. It may be over then, and freed. */
+/* Begin a lookup with the host's files as they are now. It may be over then, and freed. */
 static void begin(struct lookup *lookup)
 {
 	struct dns_addresses known;
@@ -366,7 +366,7 @@ static void wait_for_files(struct lookup *lookup)
 	resolver->refresh(resolver->owner);
 }
 
-/* --- who asks ----------------------------------------------------------------------------------------------- */
+/* --- waiters ------------------------------------------------------------------------------------------------ */
 
 static struct lookup *find_lookup(const struct resolver *resolver, const char *name)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gate/gate_resolver_files.c - read /etc/hosts and /etc/resolv.conf as the C library does
- */
+/* gate/gate_resolver_files.c - read /etc/hosts and /etc/resolv.conf as the C library does */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <string.h>
@@ -103,7 +101,7 @@ void gate_resolver_read_configuration(const char *text, struct resolver_servers 
 		    next_word(&at, word, sizeof(word)))
 			add_server(out, word);
 	}
-	/* What the C library does. */
+	/* The C library does the same. */
 	if (!out->count)
 		add_server(out, "127.0.0.1");
 }

@@ -58,7 +58,7 @@ int gate_rules_add(struct gate_process *gate, const struct net_rule *rule, uint3
 	return 0;
 }
 
-/* What is asked: a name, or else an address. */
+/* The target to decide about: a name, or else an address. */
 struct target {
 	const char *name;
 	bool is_ipv6;

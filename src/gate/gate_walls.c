@@ -56,7 +56,7 @@ static const enum syscall_id allowed[] = {
 	SYSCALL_rt_sigreturn,
 };
 
-/* What the libraries of an inspecting gate call beside that. */
+/* Other system calls of an inspecting gate's libraries. */
 static const enum syscall_id allowed_too[] = {
 	SYSCALL_futex,
 	SYSCALL_getpid,

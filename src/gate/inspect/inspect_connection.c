@@ -4,8 +4,9 @@
  *
  *   the jar says what it speaks ──► the host's handshake ──► the jar's handshake ──► requests and answers, in one protocol
  *
- * The host is offered what the jar's side speaks, and the jar's side is told what the host has chosen: both speak the
- * same, and nothing is translated. Where the host cannot be trusted, every request is answered with that.
+ * The gate offers the host the protocols of the jar's side, and passes the host's choice on to the jar's side. So both
+ * use the same protocol, without translation. If the host cannot be trusted, the gate answers every request with that
+ * error.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -36,7 +37,7 @@ void inspect_close(struct inspection *inspection)
 
 /* --- handshakes --------------------------------------------------------------------------------------------- */
 
-/* Of the protocols that the jar's side speaks, keep those that are known here, in its order. */
+/* Keep the known ones of the protocols that the jar's side offers, in its order. */
 static void take_offer(struct inspection *inspection, const unsigned char *list, size_t len)
 {
 	bool has_http1 = false, has_http2 = false;

@@ -154,14 +154,14 @@ static int read_request(struct inspection *inspection)
 	if (inspect_request_check(inspection, &head, &own))
 		rc = begin_exchange(inspection);
 	else
-		/* What follows is another request, unless this one has a body. */
+		/* The next bytes are another request, unless this one has a body. */
 		rc = answer_here(inspection, &own, !own.is_by_rule || head.body_kind != HTTP_BODY_NONE);
 	if (rc > 0)
 		text_consume(&client->in, (size_t)len);
 	return rc;
 }
 
-/* What of a part of an answer may go on. False: no memory. */
+/* Find the bytes of a part of an answer that may go on. False: no memory. */
 static bool search(struct inspection *inspection, struct http_slice *part, enum secret_search_end end)
 {
 	struct exchange *exchange = inspection->exchange;
@@ -310,7 +310,7 @@ static int read_answer(struct inspection *inspection)
 	return rc;
 }
 
-/* What was waiting when the body ended with the connection. */
+/* Pass on bytes that waited when the body ended with the connection. */
 static int pass_tail(struct inspection *inspection)
 {
 	struct http_slice part = {"", 0};

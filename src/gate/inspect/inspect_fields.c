@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gate/inspect/inspect_fields.c - one block of headers of HTTP/2, read as strictly as a head of HTTP/1.1
- */
+/* gate/inspect/inspect_fields.c - one block of headers of HTTP/2, read as strictly as a head of HTTP/1.1 */
 #include "gate/inspect/inspect_fields.h"
 
 #include <errno.h>
@@ -10,7 +8,7 @@
 
 #define SEPARATOR ": "
 #define SEPARATOR_LEN (sizeof(SEPARATOR) - 1)
-/* What every entry costs beside its bytes, as HTTP/2 counts. */
+/* The overhead of an entry, as HTTP/2 counts it. */
 #define ENTRY_BYTES 32
 
 void inspect_fields_clear(struct fields *fields)

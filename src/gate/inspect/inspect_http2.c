@@ -15,7 +15,7 @@
 #include "base/sys/calls.h"
 
 #define SETTINGS_NS 30000000000ULL
-/* What the jar has asked is brought to the host before the connection ends. */
+/* The time to bring the jar's requests to the host before the connection ends. */
 #define LEAVING_NS 5000000000ULL
 /* Frames of one block of headers: a head of 64 KiB has five. */
 #define CONTINUATIONS_MAX 16
@@ -113,7 +113,7 @@ static int on_chunk(nghttp2_session *session, uint8_t flags, int32_t id, const u
 	return 0;
 }
 
-/* The host leaves, or has no room for more: the jar is told, and comes with another connection. */
+/* Send GOAWAY to the jar when the host leaves or has no room for more; the jar then opens another connection. */
 static void say_goodbye(struct http2 *http2)
 {
 	nghttp2_session *jar = http2->sides[END_JAR].session;

@@ -39,7 +39,7 @@ struct http2_side {
 	size_t waiting_heads; /* bytes of those that have not gone out */
 };
 
-/* What comes from one end over one stream. */
+/* The bytes from one end over one stream. */
 struct http2_flow {
 	struct text waiting; /* of the body; it may go on */
 	struct secret_search search;

@@ -12,7 +12,7 @@
 
 #include "gate/inspect/inspect_http2.h"
 
-/* Of a request that is answered already. */
+/* The most bytes to drop of a request that is answered already. */
 #define DROPPED_MAX (1 << 20)
 
 /* There is one thread, and these are not needed for longer than a call. */
@@ -334,7 +334,7 @@ static size_t count_at_host(const struct http2 *http2)
 	return count;
 }
 
-/* The jar was told how many streams the host takes; the host may have changed its mind. */
+/* The jar knows the host's maximum of streams, but the host may have lowered it since. */
 static bool has_room_at_host(const struct http2 *http2)
 {
 	nghttp2_session *session = http2->sides[END_HOST].session;
