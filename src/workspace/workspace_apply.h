@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * workspace/workspace_apply.h - put a workspace's changes into its workdir
- */
+/* workspace/workspace_apply.h - put a workspace's changes into its workdir */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_APPLY_H
 #define BELLJAR_WORKSPACE_WORKSPACE_APPLY_H
 
 #include "workspace/workspace_changes.h"
 
-/* What to apply; paths are below the workdir, and stand for all that is in them. */
+/* The changes to apply; paths are below the workdir, and include everything below them. */
 struct apply_choice {
 	const struct string_list *paths;  /* empty: everything */
 	const struct string_list *theirs; /* in a conflict the workspace's side wins */

@@ -2,9 +2,9 @@
 /*
  * workspace/workspace_changes.c - the list of changes, and which of them are conflicts
  *
- * There is no picture of the workdir from before: a file of the workdir whose ctime is not older than the workspace's stamp
- * was touched since, which no program can hide. That errs on the safe side (a chmod counts too), so content is the second
- * look: what is the same on both sides is no change at all, and has been left out by the walk.
+ * There is no snapshot of the old workdir. A file of the workdir was touched since if its ctime is not older than the
+ * workspace's stamp; no program can hide that. This errs on the safe side (a chmod counts too), so the walk also
+ * compares content: a file that is the same on both sides is not a change.
  */
 #include "workspace/workspace_changes.h"
 
@@ -120,7 +120,7 @@ static bool parent_is_touched(const struct workspace_view *view, const char *pat
 	AUTO_FREE char *parent = strdup(path);
 	struct stat status;
 
-	/* If the directory is gone too, its own parent tells. */
+	/* If the directory is gone too, check its own parent. */
 	while (parent && *parent) {
 		char *slash = strrchr(parent, '/');
 		int fd;
@@ -158,7 +158,7 @@ static void find_conflict(const struct workspace_view *view, struct change *chan
 		return;
 	case CHANGE_MODIFIED:
 	case CHANGE_TYPE:
-		/* What is in a directory is judged by itself. */
+		/* The contents of a directory are judged by themselves. */
 		if (is_touched && !S_ISDIR(change->before.mode))
 			set_conflict(change, "changed in the workdir since");
 		return;

@@ -156,7 +156,7 @@ static int copy_file(struct copy *copy, int from_directory, int to_directory, co
 	first = status.st_nlink > 1 ? find_linked(copy, &status) : NULL;
 	if (first)
 		return linkat(copy->top_fd, first->path, to_directory, name, 0) < 0 ? -errno : 0;
-	/* What was counted may have grown since. */
+	/* The file may have grown since it was counted. */
 	copy->bytes += stored_bytes(&status);
 	if (copy->bytes > WORKSPACE_COPY_BYTES_MAX)
 		return -EFBIG;

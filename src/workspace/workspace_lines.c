@@ -2,8 +2,9 @@
 /*
  * workspace/workspace_lines.c - which lines of two texts differ, and how that is written as a patch
  *
- * Myers' algorithm: walk along ever more edits until the end is reached, remember how far each diagonal came, and go back. It
- * costs lines times edits, so the number of edits is bounded: two texts that have nothing in common count as replaced.
+ * Myers' algorithm: walk along ever more edits until the end is reached, remember how far each diagonal came, and go
+ * back. It costs lines times edits, so the number of edits is bounded: two texts that have nothing in common count as
+ * replaced.
  */
 #include "workspace/workspace_lines.h"
 
@@ -131,7 +132,7 @@ static int search(struct problem *problem)
 	return 0;
 }
 
-/* Which lines were removed and added. */
+/* Mark the lines that were removed and added. */
 static void go_back(const struct problem *problem, bool *removed, bool *added)
 {
 	long x = problem->old_count, y = problem->new_count;

@@ -2,9 +2,9 @@
 /*
  * workspace/workspace_order.c - look at a workspace or decide about it
  *
- * Paths are names, not files: what a workspace added is not in the workdir yet. So they are put together without a look at
- * the file system: one that begins with "/" must lie in the workdir, any other is taken from the current directory if that
- * is in the workdir, else from the workdir itself.
+ * Paths are names, not files: what a workspace added is not in the workdir yet. So they are put together without a
+ * look at the file system: one that begins with "/" must lie in the workdir, any other is taken from the current
+ * directory if that is in the workdir, else from the workdir itself.
  */
 #include "workspace/workspace_order.h"
 
@@ -179,7 +179,7 @@ static int is_changed(const struct opened_workspace *opened, struct error *error
 	return rc < 0 ? rc : summary.added || summary.modified || summary.deleted || summary.is_rough;
 }
 
-/* What is frozen is never changed, so whatever leads elsewhere, or was left half-way by an apply, is settled first. */
+/* A frozen layer never changes, so settle renamed directories and steps of a killed apply first. */
 static int freeze(struct opened_workspace *opened, const char *note, struct error *error)
 {
 	struct workspace_view view = {0};
@@ -230,7 +230,7 @@ int workspace_fork(struct opened_workspace *opened, unsigned count, struct strin
 	if (workdir < 0)
 		return error_set(error, STAGE_FILES, errno, "cannot open '%s': %s", meta->workdir, strerror(errno));
 	request.workdir_fd = workdir;
-	/* What was written so far becomes the layer that all of them stand on. */
+	/* Freeze the changes so far as the layer that all forks use. */
 	rc = freeze(opened, "fork", error);
 	for (unsigned i = 0; i < count && rc == 0; i++) {
 		struct workspace made;
