@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/cli/ask.c - questions about what no rule decides, on the terminal
+ * door/cli/ask.c - ask on the terminal about hosts that no rule decides about
  *
- * Names that are asked about have been brought into a form that has only letters, digits, dots and hyphens, so they
- * can do nothing to a terminal. What was typed before a question is shown is no answer to it, and is dropped. While it
- * is shown the command writes nothing to the terminal, so it cannot put another question in its place.
+ * Names in questions have only letters, digits, dots and hyphens, so they cannot steer a terminal. This file drops
+ * text that was typed before the question is shown. While it is shown the command cannot write to the terminal, so it
+ * cannot show another question instead.
  */
 #include "door/cli/ask.h"
 
@@ -112,7 +112,7 @@ static void add_to_file(struct asking *asking)
 	dprintf(asking->fd, "belljar: %s; allowed in this run\n", text_string(&words));
 }
 
-/* False: that is no answer. */
+/* Take a letter as the answer. False: it is not one. */
 static bool take_answer(struct asking *asking, char letter)
 {
 	switch (letter) {
@@ -148,7 +148,7 @@ static void on_terminal(struct loop_watch *watch, uint32_t events)
 	(void)events;
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* The end of what is typed is no; a terminal that is gone answers nothing more. */
+	/* End of input means no; a terminal that is gone gives no more answers. */
 	if (len == 0) {
 		dprintf(asking->fd, "\n");
 		answer_first(asking, NET_DENY);

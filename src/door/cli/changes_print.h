@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/cli/changes_print.h - changes for people to read
- */
+/* door/cli/changes_print.h - changes for people to read */
 #ifndef BELLJAR_DOOR_CLI_CHANGES_PRINT_H
 #define BELLJAR_DOOR_CLI_CHANGES_PRINT_H
 
@@ -20,7 +18,7 @@ int cli_changes_print_patch(struct text *out, const struct opened_workspace *ope
 void cli_changes_print_counts(struct text *out, const struct change_list *list);
 /* One line about one change, without its end. */
 void cli_changes_print_one(struct text *out, const struct change *change, bool has_color);
-/* What is refused or shown apart, and why; nothing if there is nothing. */
+/* Print changes that are refused or shown apart, and why; nothing if there are none. */
 void cli_changes_print_risks(struct text *out, const struct change_list *list, bool has_color);
 
 #endif

@@ -24,7 +24,7 @@ int cli_child_run_set_key(struct run_options *options, const struct invocation *
 	return policy_set_flag(&options->policy, policy_key_by_name(name), value, false, &context, error);
 }
 
-/* What the child ends with. A stop of the child's is ours too, so that the shell takes over. */
+/* Wait for the child's exit status. If the child stops, stop this process too, so that the shell takes over. */
 static int wait_for(pid_t child)
 {
 	int status;

@@ -239,7 +239,7 @@ int cli_command_apply(const struct invocation *invocation, struct run_options *o
 
 /* --- discard ------------------------------------------------------------------------------------------------------ */
 
-/* Some changes only: what the upper has of them goes, and what cannot go is told. */
+/* Discard some changes only: drop those in the upper, and report those that cannot be dropped. */
 static int discard_paths(struct chosen *chosen, const struct messenger *messenger, struct error *error)
 {
 	AUTO(workspace_change_list_done) struct change_list left = {0};

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/cli/command_engine.c - `engine`: serve one client program
- */
+/* door/cli/command_engine.c - `engine`: serve one client program */
 #include "door/cli/commands.h"
 #include "door/serve/serve_door.h"
 
-/* Where the client puts its socket. */
+/* The descriptor of the client's socket. */
 #define ROOT_FD 3
 
 int cli_command_engine(const struct invocation *invocation, struct run_options *options,

@@ -2,13 +2,14 @@
 /*
  * door/cli/command_hook.c - `hook`: have a coding agent's shell commands run in jars
  *
- * An agent asks its hooks before it uses a tool: an event on standard input, an answer on standard output. A shell command comes back as
- * `belljar run ... -- bash -c COMMAND`. Whatever goes wrong blocks the command (exit status 2): with any other failure an agent would run
- * it as it is.
+ * An agent asks its hooks before it uses a tool: an event on standard input, an answer on standard output. A shell
+ * command comes back as `belljar run ... -- bash -c COMMAND`. Whatever goes wrong blocks the command (exit status 2):
+ * with any other failure an agent would run it as it is.
  *
- * A model chooses the directory that its command starts in, so nothing that decides what a jar may do depends on that directory: the
- * work directory is the project, paths of options are absolute, and the command changes to its directory inside the jar, where only
- * the jar's own places exist. The agent's configuration is read-only as a whole, or a command could turn this hook off.
+ * A model chooses the directory that its command starts in, so nothing that decides what a jar may do depends on that
+ * directory: the work directory is the project, paths of options are absolute, and the command changes to its
+ * directory inside the jar, where only the jar's own places exist. The agent's configuration is read-only as a whole,
+ * or a command could turn this hook off.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,15 +79,15 @@ static const char *variable(char *const *environment, const char *name)
 	return NULL;
 }
 
-/* Below the home directory, in a directory whose name begins with a dot: keys, settings, caches. */
+/* Report whether @path is in a dot directory below the home directory: keys, settings, caches. */
 static bool is_hidden(const char *path, const char *home)
 {
 	return home && path_is_within(path, home) && strlen(path) > strlen(home) + 1 && path[strlen(home) + 1] == '.';
 }
 
 /*
- * The project: what the options name as the work directory; else what the agent names; else, for an agent that names none, where it
- * starts its hooks.
+ * The project: what the options name as the work directory; else what the agent names; else, for an agent that names
+ * none, where it starts its hooks.
  */
 static int find_project(const struct agent *agent, const struct invocation *invocation, const struct policy *policy,
 			struct project *out, struct error *error)
@@ -132,8 +133,8 @@ static int check_place(const struct project *project, const struct json_value *e
 /* --- the agent's configuration ------------------------------------------------------------------------------- */
 
 /*
- * Make sure that @directory has the agent's directory: only what exists can be held, and a command that makes it can turn hooks off.
- * @out: its path.
+ * Make sure that @directory has the agent's directory: only what exists can be held, and a command that makes it can
+ * turn hooks off. @out: its path.
  */
 static int make_configuration(const struct agent *agent, const char *directory, struct text *out, struct error *error)
 {
@@ -335,7 +336,7 @@ static void warn_about_program(const struct agent *agent, const char *program, s
 		agent->name);
 }
 
-/* What the agent shall run: every path absolute, and the project named unless it is the home directory, which stands for all. */
+/* Install the agent's command: every path absolute, and with the project, except for the home directory, which means all. */
 static int install(const struct agent *agent, const struct invocation *invocation, const struct run_options *options,
 		   struct text *out, struct error *error)
 {

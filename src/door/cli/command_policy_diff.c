@@ -10,7 +10,7 @@
 
 #include "policy/policy_build.h"
 
-/* What an entry of a list means. */
+/* The meaning of an entry of a list. */
 static const struct list_words {
 	const char *key, *added, *removed;
 } list_words[] = {

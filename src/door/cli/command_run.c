@@ -60,7 +60,7 @@ static int open_signals(void)
 		if (!is_ignored(other_signals[i]))
 			sigaddset(&set, other_signals[i]);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	/* Losing the output is told by write(), and the caller's choice about SIGPIPE is not the command's. */
+	/* write() reports a closed output. The command does not inherit the caller's action for SIGPIPE. */
 	signal(SIGPIPE, SIG_IGN);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
@@ -200,7 +200,7 @@ static void say_what_was_missing(const struct engine_run *engine, const struct m
 		cli_message_verbose(messenger, "missing: %s: %s", name, why);
 }
 
-/* A command that failed may have failed for this. @said: lines about it that are there already; how many there are then. */
+/* Print why the command may have failed. @said: lines printed so far. Returns the new count. */
 static size_t say_what_was_refused(const struct engine_run *engine, const struct messenger *messenger, size_t said)
 {
 	for (size_t i = 0; said < REASONS_SAID; i++, said++) {
@@ -218,8 +218,8 @@ static size_t say_what_was_refused(const struct engine_run *engine, const struct
 }
 
 /*
- * It failed, and nothing that is known explains it; files are told by another level only. Said to people: a program
- * that reads our messages did not ask for advice each time that a test fails.
+ * Print advice if the command failed and no refusal is known; only another ledger level records files. Print it on a
+ * terminal only: a program that reads the messages does not need advice each time that a test fails.
  */
 static void say_how_to_find_out(const struct foreground *foreground, const struct run_options *options)
 {
@@ -231,7 +231,7 @@ static void say_how_to_find_out(const struct foreground *foreground, const struc
 		"if the jar blocked a file or host it needs, `belljar run --ledger trace` shows which, and `belljar learn` writes a policy");
 }
 
-/* Report changed files that later programs run or read as configuration, for users who do not read the result object. */
+/* Print changed files that later programs run or read as configuration, if no result object reports them. */
 static void say_what_is_risky(const struct engine_run *engine, const struct messenger *messenger)
 {
 	size_t count = 0;

@@ -2,9 +2,9 @@
 /*
  * door/cli/command_try.c - `try`: run a command with --cow, show what it changed, and ask
  *
- * The run is made by a child, which is `belljar run` in all but name; which workspaces it has left is read from its result. There
- * is one for each directory that was changed under a layer, and each is decided about by itself. Without a terminal nothing is
- * asked: what the options do not decide stays in the workspace.
+ * The run is made by a child, which is `belljar run` in all but name; which workspaces it has left is read from its
+ * result. There is one for each directory that was changed under a layer, and each is decided about by itself. Without
+ * a terminal nothing is asked: what the options do not decide stays in the workspace.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -52,7 +52,7 @@ static int look(struct trial *trial, struct error *error)
 					  error);
 	if (rc == 0)
 		rc = workspace_judged_changes(&trial->chosen.opened.view, &trial->risky, &trial->list, error);
-	/* What is decided about from here on, shown or not, is what there is now. */
+	/* From here on the user decides about the changes as they are now. */
 	if (rc == 0)
 		rc = workspace_shown_note(&trial->chosen.opened.view, &trial->chosen.opened.workspace, &trial->list,
 					  &everything, VIEWER_TERMINAL, error);
@@ -119,7 +119,7 @@ static bool is_wanted(const struct trial *trial, const char *path)
 	return is_wanted;
 }
 
-/* What --yes, --apply and --discard say. -1: nothing. */
+/* Decide by --yes, --apply and --discard. -1: none is given. */
 static int decide_by_options(struct trial *trial)
 {
 	AUTO(string_list_done) struct string_list paths = {0};
@@ -271,7 +271,7 @@ int cli_command_try(const struct invocation *invocation, struct run_options *opt
 	for (size_t i = 0; i < ids.count; i++) {
 		memcpy(trial.id, ids.items[i], sizeof(trial.id));
 		rc = decide(&trial, &error);
-		/* What was not applied outweighs how the command ended. */
+		/* A change that was not applied takes precedence over the command's exit status. */
 		if (rc != trial.status)
 			status = rc;
 	}

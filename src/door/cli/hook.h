@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/cli/hook.h - what the files of `hook` share: the agents, and their settings
- */
+/* door/cli/hook.h - what the files of `hook` share: the agents, and their settings */
 #ifndef BELLJAR_DOOR_CLI_HOOK_H
 #define BELLJAR_DOOR_CLI_HOOK_H
 
@@ -10,7 +8,7 @@
 
 #define HOOK_EVENT_MAX ((size_t)4 << 20)
 
-/* What agents call the same things. */
+/* The words of an agent for the common parts. */
 struct agent {
 	const char *name;
 	const char *event;     /* of its hooks */
@@ -28,8 +26,8 @@ struct agent {
 void cli_hook_append_quoted(struct text *out, const char *word);
 
 /*
- * Show the change to the agent's settings in the current directory, and make it if the user agreed. @command: what the agent shall
- * run. @out: what there is to print.
+ * Show the change to the agent's settings in the current directory, and make it if the user agreed. @command: what the
+ * agent shall run. @out: what there is to print.
  */
 int cli_hook_install(const struct agent *agent, const char *command, bool is_agreed, struct text *out,
 		     struct error *error);

@@ -2,7 +2,8 @@
 /*
  * door/cli/hook_settings.c - put the hook into an agent's settings, and take it out again
  *
- * The settings belong to the user: everything else in them stays, and nothing is written before it was shown and agreed to.
+ * The settings belong to the user: everything else in them stays, and nothing is written before it was shown and
+ * agreed to.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +58,7 @@ static bool is_laid_out(const struct agent *agent, const struct json_value *docu
 	       (!entries || entries->value.type == JSON_LIST);
 }
 
-/* What is there must be understood before it is written anew. */
+/* Parse the settings that exist before writing them again. */
 static int read_settings(const struct agent *agent, struct settings *out, struct error *error)
 {
 	AUTO_CLOSE int fd = -1;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/cli/introduction.c - what `belljar shell` says at its start, and the mark on its prompt
- */
+/* door/cli/introduction.c - what `belljar shell` says at its start, and the mark on its prompt */
 #include "door/cli/introduction.h"
 
 #include <inttypes.h>
@@ -107,7 +105,7 @@ void cli_introduce_jar(const struct messenger *messenger, const struct policy *p
 
 /* --- the prompt --------------------------------------------------------------------------------------------- */
 
-/* The home is empty, so nothing of the caller's sets a prompt; files of the system may, and Debian's obey debian_chroot. */
+/* The home is empty, so no file of the caller sets a prompt; system files may, and Debian's use debian_chroot. */
 static const struct {
 	const char *shell;
 	const char *prompt;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/cli/introduction.h - what `belljar shell` says at its start, and the mark on its prompt
- */
+/* door/cli/introduction.h - the introduction that `belljar shell` prints, and the mark on its prompt */
 #ifndef BELLJAR_DOOR_CLI_INTRODUCTION_H
 #define BELLJAR_DOOR_CLI_INTRODUCTION_H
 
 #include "door/cli/message.h"
 
-/* What can be seen, changed and used in a jar of @policy whose commands start in @workdir: a few lines. */
+/* Print in a few lines what commands in a jar of @policy can see, change and use. They start in @workdir. */
 void cli_introduce_jar(const struct messenger *messenger, const struct policy *policy, const char *workdir,
 		       const char *rung);
 

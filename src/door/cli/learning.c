@@ -2,8 +2,9 @@
 /*
  * door/cli/learning.c - write a policy from what one run was refused: `learn`, and `run --suggest`
  *
- * The command chooses what it is refused, so it chooses the lines. A person reads them: on a terminal Belljar asks about each line,
- * elsewhere the file has them all, each with its reason. No line reaches a secret, because the ledger has no cure for that.
+ * The command chooses what it is refused, so it chooses the lines. A person reads them: on a terminal Belljar asks
+ * about each line, elsewhere the file has them all, each with its reason. No line reaches a secret, because the ledger
+ * has no cure for that.
  */
 #include "door/cli/learning.h"
 
@@ -57,7 +58,7 @@ int cli_learning_begin(struct learning *learning, const struct invocation *invoc
 	*learning = (struct learning){.invocation = invocation, .options = options, .messenger = messenger};
 	if (policy_copy(&options->policy, &learning->wanted) < 0)
 		return error_set(error, STAGE_ENGINE, ENOMEM, "out of memory");
-	/* The door's own limit for --json is no choice of the user's. */
+	/* The user did not choose the door's limit for --json. */
 	if (!policy_is_given(&learning->wanted, "output"))
 		learning->wanted.limits.output.total_bytes = LIMIT_NONE;
 	learning->question = cli_question_of(invocation, &learning->wanted);
@@ -151,7 +152,7 @@ static bool is_tried_in_passing(const struct refusal *refusal)
 	return !strcmp(refusal->what, "/dev/tty") || !strncmp(refusal->what, "/sys/", 5);
 }
 
-/* The most telling ones come first. */
+/* The most useful ones come first. */
 static void say_warnings(const struct learning *learning)
 {
 	const struct lesson_list *lessons = &learning->lessons;

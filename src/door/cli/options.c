@@ -222,7 +222,7 @@ static void set_out(struct scan *scan, const char *value)
 	scan->options->out_path = value;
 }
 
-/* What each option does: a function, or a bool in struct run_options that becomes true. */
+/* The effect of each option: a function call, or a bool in struct run_options that becomes true. */
 static const struct {
 	void (*set)(struct scan *scan, const char *value);
 	size_t bool_offset;
@@ -609,7 +609,7 @@ static void scan_words(struct scan *scan)
 			scan_rest(scan);
 			return;
 		}
-		/* Help is what the user wants, whatever else is missing; a mistake made before it is told first. */
+		/* Help wins over missing arguments; a mistake before it is reported first. */
 		if (scan->options->has_help && !scan->rc)
 			return;
 	}

@@ -2,8 +2,8 @@
 /*
  * door/cli/options.h - the commands, their options, and what a command line asks for
  *
- * Options come from two tables: policy_keys[] (what is allowed) and the table in options.c (everything that is no
- * policy). Parsing, --help, the man pages and the shell completions all read them through cli_options_next(), so that a new
+ * Options come from two tables: policy_keys[] (what is allowed) and the table in options_table.c (everything else).
+ * Parsing, --help, the man pages and the shell completions all read them through cli_options_next(), so that a new
  * row is a new option everywhere.
  */
 #ifndef BELLJAR_DOOR_CLI_OPTIONS_H
@@ -42,7 +42,7 @@ struct command_row {
 	const char *const *first_words; /* what the first word may be, NULL-terminated; NULL: anything */
 	int word_count_min;
 	int word_count_max;      /* of words that are not options; where a command line follows, it does not count */
-	bool takes_command_line; /* the first word that is no option ends the options and begins COMMAND */
+	bool takes_command_line; /* the first word that is not an option ends the options and begins COMMAND */
 	bool takes_policy;       /* accepts the policy keys as options */
 	bool takes_paths;        /* words after the first are paths */
 	bool is_for_programs;    /* left out where people look for what they could do */
@@ -54,7 +54,7 @@ extern const size_t cli_command_count;
 const struct command_row *cli_command_row_by_name(const char *name); /* NULL: no such command */
 const struct command_row *cli_command_row_of(enum cli_command command);
 
-/* What stands after an option, for completions. */
+/* The value of an option, for completions. */
 enum value_kind {
 	VALUE_NONE, /* a switch */
 	VALUE_ANY,
@@ -63,7 +63,7 @@ enum value_kind {
 	VALUE_DIRECTORY,
 };
 
-/* What an option does; everything that is a policy key is handled alike. */
+/* The options; all policy keys share OPTION_KEY. */
 enum option_id {
 	OPTION_KEY,
 	OPTION_POLICY,
@@ -123,11 +123,11 @@ struct option_row {
 	bool is_value_optional;       /* --color alone is allowed */
 	bool is_negatable;            /* has a --no- form */
 	bool is_repeatable;           /* a list: may be given more than once */
-	unsigned commands;            /* who accepts it */
+	unsigned commands;            /* commands that accept it */
 	const struct policy_key *key; /* NULL: no policy key */
 };
 
-/* Where a walk over both tables stands; begin with all zeroes. */
+/* The position of a walk over both tables; begin with all zeroes. */
 struct option_cursor {
 	size_t index;
 	const char *heading;
@@ -167,7 +167,7 @@ struct run_options {
 	bool has_tar;                      /* workspace export */
 	bool is_dry_run;                   /* apply */
 	bool has_discard;                  /* try */
-	bool is_tried;                     /* of `try`, which tells itself what was changed */
+	bool is_tried;                     /* of `try`, which reports the changes itself */
 	struct string_list apply_patterns; /* try, mcp */
 	struct string_list theirs, ours;   /* apply */
 	struct string_list risky;          /* apply: what may be applied though it is risky */
@@ -190,17 +190,17 @@ struct run_options {
 	enum color_choice color;
 	char *const *command; /* run, try, learn, plan: what to run, up to the end of argv; NULL for other commands */
 	int command_count;
-	const char **words; /* the other commands: words that are no options */
+	const char **words; /* the other commands: words that are not options */
 	int word_count;
 };
 
 /*
- * Read what stands after the command's name: @argv[0] is the first option or word; @argv may be NULL if @argc is 0.
- * Where @argv[@argc] is NULL, so is command[command_count].
+ * Parse the words after the command's name: @argv[0] is the first option or word; @argv may be NULL if @argc is 0.
+ * If @argv[@argc] is NULL, so is command[command_count].
  *
- * On failure (stage `usage`, or `policy` for what policy files say) there is no policy, but has_json,
- * has_events, status_fd, color and verbosity hold what could be made out, because the result object is written after a
- * usage error too. With --json and --events both asked for (an error) both are set; the object for --json is then meant.
+ * On failure (stage `usage`, or `policy` for what policy files say) there is no policy, but has_json, has_events,
+ * status_fd, color and verbosity hold what could be made out, because the result object is written after a usage error
+ * too. With --json and --events both asked for (an error) both are set; the object for --json is then meant.
  */
 int cli_options_parse(enum cli_command command, int argc, char *const *argv, const struct policy_context *context,
 		      struct run_options *out, struct error *error);

@@ -58,7 +58,7 @@ struct code_call {
 	struct mcp_interpreter *interpreter;
 	struct loop_timer timer;
 	uint64_t allowed_ns;
-	bool is_late; /* its time was over, and it was told so */
+	bool is_late; /* its time was over, and it got a signal */
 };
 
 enum { OUTLET_ANSWER, OUTLET_STDOUT, OUTLET_STDERR, OUTLET_COUNT };
@@ -155,7 +155,7 @@ static void take_output(struct outlet *outlet, const char *bytes, size_t len)
 	keep(outlet, text_string(&clean), clean.len);
 }
 
-/* What was held back until it was known whether it begins a secret. */
+/* Pass on the bytes that waited because they could begin a secret. */
 static void finish_output(struct outlet *outlet)
 {
 	AUTO_TEXT clean = {0};
@@ -411,7 +411,7 @@ static void on_answer(struct loop_watch *watch, uint32_t events)
 	if (end)
 		take_answer(outlet->interpreter, (size_t)(end - outlet->text.data));
 	else if (count <= 0)
-		loop_remove(watch); /* its end is told by the run's */
+		loop_remove(watch); /* the end of the run ends it too */
 	else if (outlet->text.len > ANSWER_MAX)
 		give_up(outlet->interpreter,
 			"the interpreter's answer is too long; Belljar ended it, and its variables are gone");

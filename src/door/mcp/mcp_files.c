@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/mcp/mcp_files.c - the tools for files. All are carried out inside the jar, so no link leads out of it.
- */
+/* door/mcp/mcp_files.c - the tools for files. All are carried out inside the jar, so no link leads out of it. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -205,7 +203,7 @@ static bool write_whole(const struct mcp_request *request, struct mcp_jar *jar, 
 	uint32_t mode = 0644;
 	int fd, type;
 
-	/* What is there keeps its mode, as with an editor. */
+	/* An existing file keeps its mode, as with an editor. */
 	type = belljar_jar_stat(jar->jar, path, BELLJAR_FOLLOW, NULL, &mode, NULL, NULL);
 	fd = belljar_jar_open_file(jar->jar, path, BELLJAR_FILE_WRITE | BELLJAR_PARENTS,
 				   type == BELLJAR_TYPE_FILE ? mode & 0777 : 0644, &error);

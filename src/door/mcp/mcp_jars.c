@@ -35,7 +35,7 @@ static int open_engine(struct mcp_server *server, struct belljar_error **error)
 	return server->engine ? 0 : belljar_engine_open(&options, &server->engine, error);
 }
 
-/* How many there may be, and are, of the jars that @is_for_one_call tells. */
+/* Report whether there is room for another jar of this kind. */
 static bool has_room(const struct mcp_server *server, bool is_for_one_call)
 {
 	return is_for_one_call ? server->brief_jar_count < MCP_CALLS_MAX : server->jar_count < MCP_JARS_MAX;
@@ -51,7 +51,7 @@ static void free_jar(struct mcp_jar *jar)
 	free(jar);
 }
 
-/* What the jar must not say, and its name. */
+/* Make the jar's redactor and its name. */
 static int prepare(struct mcp_jar *jar, const struct mcp_options *options, const struct policy *policy,
 		   const char *name, struct error *error)
 {

@@ -137,7 +137,7 @@ void mcp_progress(struct mcp_call *call, const char *message, size_t len)
 
 	if (!call->asker.progress_token.len || call->is_cancelled || now - call->progress_ns < PROGRESS_NS)
 		return;
-	/* That a call has begun is told in any case, and so is what it says first. */
+	/* Always report the begin of a call, and its first message. */
 	call->progress_ns = call->progress_count ? now : 0;
 	json_open_object(&writer, NULL);
 	json_write_string(&writer, "jsonrpc", "2.0");
@@ -162,7 +162,7 @@ static void write_capabilities(struct json_writer *writer)
 	json_write_string(writer, "instructions", instructions);
 }
 
-/* What does not change while the server lives may be kept by this client. */
+/* This client may cache what does not change while the server lives. */
 static void write_cache_hint(struct json_writer *writer, const struct mcp_asker *asker)
 {
 	if (!asker->is_modern)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/mcp/mcp_run.c - the tool `run`: a command line in a jar, several at once if the client likes
- */
+/* door/mcp/mcp_run.c - the tool `run`: a command line in a jar, several at once if the client likes */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +14,7 @@ struct run_call {
 	bool is_own_timeout; /* the call asked for less time than it may have */
 };
 
-/* The last line is what tells most about how far a command is. */
+/* Report the last line as progress. */
 static int on_output(void *data, int stream, const void *bytes, size_t len)
 {
 	struct run_call *run = data;
@@ -128,7 +126,7 @@ void mcp_tool_run(struct mcp_request *request)
 	argv[0] = has_bash() ? "bash" : "sh";
 	argv[2] = line;
 	command.argv = argv;
-	/* What the model asks for; the engine holds it to the policy of the server. */
+	/* The model's limits; the engine does not let them exceed the server's policy. */
 	command.options = seconds > 0 ? options : NULL;
 	command.environment = (const char *const *)request->server->options->environment;
 	command.input = input;

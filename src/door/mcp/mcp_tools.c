@@ -2,8 +2,9 @@
 /*
  * door/mcp/mcp_tools.c - the table of tools, and how their arguments are read
  *
- * Few, and stable: a model reads all of this. Annotations say what is true of a jar with the server's policy, so that a client that
- * asks its user before dangerous tools asks for the right ones. Schemas stand here as the text that is sent.
+ * Few, and stable: a model reads all of this. Annotations say what is true of a jar with the server's policy, so that
+ * a client that asks its user before dangerous tools asks for the right ones. Schemas stand here as the text that is
+ * sent.
  */
 #include <string.h>
 
@@ -28,7 +29,7 @@
 #define WRITTEN "\"path\":{\"type\":\"string\"},\"bytes\":{\"type\":\"integer\"}"
 #define OPENED "\"jar\":{\"type\":\"string\"},\"policy\":{\"type\":\"object\"},\"in_force\":{\"type\":\"object\"}"
 
-/* What a tool does to the world outside of it, as far as the policy lets it. */
+/* The effect of a tool on the world outside, within the policy. */
 enum effect { EFFECT_NONE, EFFECT_FILES, EFFECT_ANY, EFFECT_HOST };
 
 static const struct tool {
@@ -37,7 +38,7 @@ static const struct tool {
 	enum effect effect;
 	bool is_idempotent;
 	bool (*is_offered)(const struct mcp_options *options); /* NULL: always */
-	const char *input, *output; /* schemas; every result that is no error has an object that fits @output */
+	const char *input, *output; /* schemas; every result except an error has an object that fits @output */
 } tools[] = {
 	{
 		.name = "run",

@@ -2,8 +2,8 @@
 /*
  * door/mcp/mcp_workspace.c - the tools for a server whose jars write to layers: what was changed, and taking it over
  *
- * What a model may apply is decided by the person who starts the server, with patterns of paths; without any there is no such tool.
- * What is risky, and what the host has changed too, is always that person's to decide.
+ * The person who starts the server decides, with patterns of paths, what a model may apply. Without patterns there is
+ * no such tool. Only that person can apply risky changes, and changes that conflict with the host's.
  */
 #include <fnmatch.h>
 #include <limits.h>
@@ -84,7 +84,7 @@ static int parse(const char *text, struct json_value *out)
 	return json_parse(&input, out, &error);
 }
 
-/* The changes, as the engine tells them; @text is the caller's. False: it was answered. */
+/* Get the changes from the engine; the caller frees @text. False: the request was answered. */
 static bool ask_changes(const struct mcp_request *request, struct belljar_workspace *workspace,
 			const struct path_list *paths, char **text, struct json_value *document)
 {
@@ -128,7 +128,7 @@ static void list_changes(struct text *list, struct json_writer *writer, const st
 	json_close_array(writer);
 }
 
-/* What `run` would not print is not told either. */
+/* Redact the patch as `run` redacts output. */
 static void redact_patch(const struct mcp_jar *jar, const char *patch, size_t len, struct text *clean)
 {
 	if (jar->redactor)
@@ -249,7 +249,7 @@ static bool is_named(const struct path_list *paths, const char *workdir, const c
 	return !paths->count;
 }
 
-/* Of the changes below @paths, what the patterns allow; how many they do not. */
+/* Choose the changes below @paths that the patterns allow. Returns how many they do not allow. */
 static size_t choose(const struct string_list *patterns, const struct path_list *paths,
 		     const struct json_value *document, struct path_list *chosen)
 {

@@ -317,7 +317,7 @@ static bool has_word(const struct json_value *value, const char *word)
 	return false;
 }
 
-/* A message of the client repeats the mark: it does not pass, and its sender, or the server that waits for it, is told so. */
+/* Refuse a message of the client that has the mark. Its sender, or the server that waits for it, gets an error. */
 static void refuse_mark(struct wrap *wrap, const char *id, bool is_request)
 {
 	if (id && is_request)
@@ -402,7 +402,7 @@ static void take_answer(struct wrap *wrap, const char *line, size_t len)
 	void (*change)(struct wrap *, struct json_writer *, const struct json_value *) = NULL;
 
 	wrap->second_count++;
-	/* What some servers print beside the protocol goes nowhere. */
+	/* Drop lines outside of the protocol, which some servers print. */
 	if (!len || !parse(line, len, &document))
 		return;
 	if (!json_member(&document, "method", JSON_ANY))
@@ -516,7 +516,7 @@ static void on_run(struct loop_watch *watch, uint32_t events)
 		fprintf(stderr, "belljar: the server has ended: %s\n", belljar_result_outcome_name(result));
 		wrap->status = 137;
 	}
-	/* What it said last is in the pipe. */
+	/* Its last messages are in the pipe. */
 	while (wrap->answers.in.loop && read_some(&wrap->answers))
 		;
 	fail_all(wrap, "the server has ended");
@@ -577,7 +577,7 @@ static int start(struct wrap *wrap, int stdin_fd, int stdout_fd, struct error *e
 
 static void end(struct wrap *wrap)
 {
-	/* What is there for the client is given to him, if he takes it. */
+	/* Write the rest for the client, if it reads. */
 	fcntl(STDOUT_FILENO, F_SETFL, fcntl(STDOUT_FILENO, F_GETFL) & ~O_NONBLOCK);
 	if (!wrap->has_failed)
 		write_some(&wrap->answers);

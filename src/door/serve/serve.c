@@ -2,11 +2,11 @@
 /*
  * door/serve/serve.c - the server: where channels come from, the lists of channels and objects, one loop
  *
- * One thread serves everybody, so nothing here waits: what takes time is a child process or a state that an event
- * changes. The server ends when the door socket or the client does. It watches the client too, since a child that the
- * client forked may hold a copy of the socket and live on. It ignores the signals of a terminal: a client that
- * survives Control-C must not lose its jars. Some descriptors are always kept free, so that a client that opens too
- * many channels is told so.
+ * One thread serves all channels, so nothing here blocks: slow work runs in a child process, or is a state that an
+ * event changes. The server ends when the door socket closes or the client ends. It watches the client too, since a
+ * child that the client forked may hold a copy of the socket and live on. It ignores the signals of a terminal: a
+ * client that survives Control-C must not lose its jars. It always keeps some descriptors free, to report an error to
+ * a client that opens too many channels.
  */
 #include "door/serve/serve.h"
 
@@ -30,16 +30,16 @@
 
 /* Channels taken in one turn of the loop. */
 #define CHANNELS_PER_TURN 64
-/* What making one jar may take for a moment, here and in its first process. */
+/* Descriptors that making one jar may need for a moment, here and in its first process. */
 #define DESCRIPTORS_KEPT_FREE 64
 #define CHANNEL_WORD 'c'
-/* What a run takes soon after it was asked for. */
+/* Descriptors that a run needs soon after its request. */
 #define DESCRIPTORS_OF_RUN 12
 /* Helpers that wait for runs to come in their directory. */
 #define HELPERS_IDLE_MAX 4
 /* A set of signals, as the kernel has it. */
 #define SIGNAL_SET_BYTES 8
-/* What may still be removed after the last jar is gone. */
+/* The time to remove what is left after the last jar is gone. */
 #define DRAIN_NS 1000000000ULL
 
 /* --- objects ------------------------------------------------------------------------------------------------- */
@@ -312,7 +312,7 @@ static int open_server(struct server *server, struct error *error)
 
 static void close_server(struct server *server)
 {
-	/* All are told before any is waited for. */
+	/* Begin to end all before waiting for any. */
 	for (struct object *object = server->objects; object; object = object->next)
 		object->kill(object);
 	for (struct object *object = server->objects; object; object = object->next)

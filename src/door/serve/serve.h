@@ -27,7 +27,7 @@ struct prepared_wish;
 /* Jars that have a number of their own, for survey_jar_id(). */
 #define SERVE_JAR_NUMBERS HOST_IDS_IN_BLOCK
 
-/* What a channel is, from its first frame on. */
+/* The role of a channel, from its first frame on. */
 struct channel_role {
 	void (*frame)(struct channel *channel, struct wire_frame *frame);
 	/* The queue is empty, or nearly; may be NULL. */
@@ -46,7 +46,7 @@ struct channel {
 	bool is_dead;
 };
 
-/* What the server keeps until it is finished: the head of a run, a jar, a file or a question. Embedded in each. */
+/* The head of a run, a jar, a file or a question, embedded in each. The server keeps it until it is finished. */
 struct object {
 	struct server *server;
 	struct object *next;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/serve/serve_channel.c - one channel: its first frame decides what it is
- */
+/* door/serve/serve_channel.c - one channel: its first frame decides what it is */
 #include "door/serve/serve.h"
 
 #include <errno.h>
@@ -48,7 +46,7 @@ static void channel_on_drained(void *owner)
 		channel->role->drained(channel);
 }
 
-/* What hangs on it loses it. */
+/* Detach the object from the channel. */
 static void detach(struct channel *channel)
 {
 	const struct channel_role *role = channel->role;

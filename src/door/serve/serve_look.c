@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/serve/serve_look.c - LOOK: what processes of a session changed that other programs execute or obey
+ * door/serve/serve_look.c - LOOK: changed files of a session that other programs execute or read as configuration
  *
- * A run's result says it at its end. A cell of a kept interpreter, a command of a kept shell and a process that lives on have no
- * result, so the client asks when they are done. What a search finds is told once: the next one compares with it.
+ * A run's result lists them at its end. A cell of a kept interpreter, a command of a kept shell and a process that
+ * lives on have no result, so the client asks when they are done. Each change is reported once: the next search
+ * compares with the last one.
  */
 #include "door/serve/serve_look.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * door/serve/serve_request.c - read a request, and the policy it asks for
- */
+/* door/serve/serve_request.c - read a request, and the policy it asks for */
 #include "door/serve/serve_request.h"
 
 #include <errno.h>
@@ -40,8 +38,8 @@ static void apply_defaults(struct policy *policy)
 }
 
 /*
- * The same for what depends on how one run is used. Output that no client keeps needs no bound. Of a run whose client counts
- * the time and output of each cell, the sum has none.
+ * The same for what depends on how one run is used. Output that no client keeps needs no bound. Of a run whose client
+ * counts the time and output of each cell, the sum has none.
  */
 static void apply_run_defaults(struct policy *policy, const struct request *request)
 {
@@ -73,7 +71,7 @@ static int load(struct policy *policy, const struct request *request, const stru
 			 json_type_name(value->type));
 }
 
-/* What every policy begins as is read once. */
+/* Begin with the preset, which is read once. */
 static int begin_policy(struct server *server, const struct policy_context *context, struct policy *out,
 			struct error *error)
 {
@@ -106,7 +104,7 @@ static int read_policy(struct server *server, const struct request *request, str
 		return rc;
 	apply_defaults(&made);
 	apply_run_defaults(&made, request);
-	/* Who answers wants to be asked. */
+	/* A client that answers questions implies "ask". */
 	if (request->is_asked && !policy_is_given(&made, "ask")) {
 		made.ask = ASK_NET;
 		made.net = made.net == NET_NONE && !policy_is_given(&made, "net") ? NET_GATE : made.net;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door/serve/serve_task.c - what a client asks of a session that is no run: files, a connection, processes
+ * door/serve/serve_task.c - requests to a session other than runs: files, a connection, processes
  *
  * The jar does it behind its walls (inside/task/), and the answer is one frame on the channel that came with the
  * request: DESCRIPTOR where something was opened, else ANSWER. A client that closes the channel before gives the task
@@ -21,7 +21,7 @@ struct serve_task {
 	struct server_jar *server_jar;
 	struct session_task *task; /* NULL: it is over */
 	enum task_operation operation;
-	struct text payload; /* TASK_PROCESSES: what was told so far */
+	struct text payload; /* TASK_PROCESSES: the answer so far */
 	struct json_writer writer;
 };
 
@@ -31,7 +31,7 @@ static const enum task_operation file_operations[] = {
 	[REQUEST_REMOVE] = TASK_REMOVE, [REQUEST_RENAME] = TASK_RENAME,
 };
 
-/* What could not be done, in words. */
+/* The failed operation, in words. */
 static const char *const verbs[] = {
 	[TASK_READ] = "open the file in the jar",          [TASK_WRITE] = "open the file in the jar",
 	[TASK_LIST] = "open the directory in the jar",     [TASK_WATCH] = "watch the file in the jar",

@@ -16,7 +16,7 @@
 #define FRAME_CHANNEL_MAX 0xffffffU
 #define FRAME_CHANNELS_OPEN_MAX 4096
 #define FRAME_CHANNEL_BYTES 4
-/* What either side may send on a new channel before it is given more, and the most it can be given. */
+/* The credit of either side on a new channel, and the most that it can get. */
 #define FRAME_WINDOW_BYTES ((size_t)256 << 10)
 #define FRAME_CREDIT_MAX_BYTES ((size_t)1 << 30)
 /* To the engine: 1 MiB of JSON and 4 MiB of arguments and environment. */
@@ -31,10 +31,10 @@
 #define FRAME_MAX_EXTRA 64
 #define FRAME_MAX_DESCRIPTORS (4 + FRAME_MAX_EXTRA)
 
-/* Who sends a frame. */
+/* The sender of a frame. */
 enum frame_sender { FRAME_FROM_CLIENT, FRAME_FROM_ENGINE, FRAME_FROM_BOTH };
 
-/* What else is to be known of a kind of frame. */
+/* Other properties of a kind of frame. */
 enum frame_trait {
 	FRAME_BEGINS = 1,   /* a channel can begin with it */
 	FRAME_LAST = 2,     /* the channel ends with it */
@@ -101,7 +101,7 @@ struct frame_header {
 
 /* Return the row of a type; NULL: there is no such type. */
 const struct frame_row *frame_row(unsigned type);
-/* Its traits, 0 where there is no such type. */
+/* Return the traits of a type, 0 if there is no such type. */
 unsigned frame_traits(unsigned type);
 
 void frame_header_write(unsigned char out[FRAME_HEADER_BYTES], enum frame_type type, size_t len, uint32_t channel);

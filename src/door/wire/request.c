@@ -2,8 +2,9 @@
 /*
  * door/wire/request.c - what the JSON of a frame asks for: one table of keys
  *
- * A row of the table `fields` says in which requests a key may stand, what type it has and where its value goes; the code
- * below only follows it. Values stay in the parsed document and are pointed at, so that a request of megabytes is not copied.
+ * A row of the table `fields` says in which requests a key may stand, what type it has and where its value goes; the
+ * code below only follows it. Values stay in the parsed document and are pointed at, so that a request of megabytes is
+ * not copied.
  */
 #include "door/wire/request.h"
 
@@ -73,7 +74,7 @@ static const char *const question_words[] = {
 
 static const struct field fields[] = {
 	{.name = "version", .type = FIELD_VERSION, .kinds = IN_ALL & ~IN_HELLO},
-	/* Who says hello learns the version from the answer. */
+	/* The answer to HELLO has the engine's version. */
 	{.name = "version", .type = FIELD_ANY, .kinds = IN_HELLO, .offset = AT(hello)},
 	{.name = "policy", .type = FIELD_ANY, .kinds = IN_RUN | IN_OPEN | IN_ASK, .offset = AT(policy)},
 	{.name = "base", .type = FIELD_STRING, .kinds = IN_RUN | IN_OPEN | IN_ASK, .offset = AT(base)},
@@ -282,7 +283,7 @@ static int read_members(struct request *request, const struct json_value *object
 	return rc;
 }
 
-/* Which members an operation on files has, besides `path`. */
+/* Check the members of an operation on files, besides `path`. */
 static int check_file(const struct request *request, struct error *error)
 {
 	int operation = request->operation;
@@ -308,7 +309,7 @@ static int check_file(const struct request *request, struct error *error)
 		       : 0;
 }
 
-/* Which members a word about a workspace has, besides `id`. */
+/* Check the members of a request about a workspace, besides `id`. */
 static int check_verb(const struct request *request, enum request_kind kind, struct error *error)
 {
 	int verb = request->verb;
@@ -323,7 +324,7 @@ static int check_verb(const struct request *request, enum request_kind kind, str
 	if ((verb == REQUEST_FORK) != !!request->count)
 		return error_set(error, STAGE_ENGINE, EINVAL,
 				 "malformed request: 'count' goes with 'fork', and only there");
-	/* Nothing is no way to say everything. */
+	/* An empty list must not mean everything. */
 	if (request->paths && !request->paths[0])
 		return error_set(error, STAGE_ENGINE, EINVAL, "malformed request: 'paths' is empty");
 	if (request->paths && !takes_paths)
@@ -339,7 +340,7 @@ static int check_verb(const struct request *request, enum request_kind kind, str
 		       : 0;
 }
 
-/* What must be there, and what does not go together. */
+/* Check for missing members, and for members that exclude each other. */
 static int check_request(struct request *request, enum request_kind kind, struct error *error)
 {
 	if (!json_find(&request->document, "version"))

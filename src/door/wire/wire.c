@@ -2,10 +2,10 @@
 /*
  * door/wire/wire.c - frames in and out over one stream socket
  *
- * The other side may be slow, hostile or gone, and everybody else's channels are in the same loop. So nothing blocks, a turn takes
- * a bounded number of frames, and no byte is read before its frame's length was checked. Header and payload are read
- * apart and never more than the frame at hand, since descriptors come with the bytes they were sent with: reading further
- * would mix those of two frames.
+ * The other side may be slow, hostile or gone, and everybody else's channels are in the same loop. So nothing blocks,
+ * a turn takes a bounded number of frames, and no byte is read before its frame's length was checked. Header and
+ * payload are read apart and never more than the frame at hand, since descriptors come with the bytes they were sent
+ * with: reading further would mix those of two frames.
  */
 #include "door/wire/wire.h"
 
@@ -21,7 +21,7 @@
 #define FRAMES_PER_TURN 16
 /* A length is only a claim: memory is taken as the bytes arrive. */
 #define READ_BYTES ((size_t)64 << 10)
-/* What a client sent behind the last frame is thrown away, so that it reads an end rather than an error. */
+/* Throw away what a client sent after the last frame, so that it reads an end rather than an error. */
 #define LEFT_OVER_READS 16
 
 /* --- descriptors -------------------------------------------------------------------------------------------- */
@@ -173,7 +173,7 @@ static void drop_pending(struct wire *wire)
 }
 
 /*
- * What was to be sent is lost. If the other side is there it must see an end, or it would wait for what never comes: the kernel
+ * Drop all frames that wait. The other side must see an end, or it would wait for ever if it still exists: the kernel
  * also refuses descriptors while too many are on their way.
  */
 static void wire_lose(struct wire *wire)
@@ -223,7 +223,7 @@ static void wire_on_ready(struct loop_watch *watch, uint32_t events)
 	set_interest(wire);
 }
 
-/* What the socket takes of a frame now; the descriptor goes with it or not at all. */
+/* Send what the socket takes of a frame now; the descriptor goes with it or not at all. */
 static size_t send_now(struct wire *wire, struct iovec *parts, size_t part_count, int fd)
 {
 	ssize_t count = descriptors_send(wire->fd, parts, part_count, &fd, fd >= 0, MSG_DONTWAIT);
@@ -233,7 +233,7 @@ static size_t send_now(struct wire *wire, struct iovec *parts, size_t part_count
 	return count < 0 ? 0 : (size_t)count;
 }
 
-/* Be told when more can be sent. */
+/* Watch for when more can be sent. */
 static void wait_to_send(struct wire *wire)
 {
 	if (!wire_is_empty(wire) && !wire->watch.loop &&

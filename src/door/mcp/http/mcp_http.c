@@ -225,7 +225,7 @@ void mcp_http_fail(struct mcp_connection *connection, struct mcp_verdict verdict
 			write_event(connection, text_string(&body), body.len);
 		end_stream(connection);
 	} else {
-		/* Who may not be here, or whose body was not read, is not listened to any longer. */
+		/* Close the connection of a request that was refused, or whose body was not read. */
 		connection->head.is_last |= connection->phase != PHASE_CALL;
 		answer_whole(connection, verdict.status, text_string(&body), body.len);
 	}
@@ -351,7 +351,6 @@ static bool take_head(struct mcp_connection *connection)
 	if (len == 0)
 		return false;
 	if (len > 0) {
-		/* What the head points to stays where it is until the answer is there. */
 		text_clear(&connection->head_bytes);
 		text_append(&connection->head_bytes, connection->input.data, (size_t)len);
 		text_consume(&connection->input, (size_t)len);
@@ -469,7 +468,7 @@ static void on_connection(struct loop_watch *watch, uint32_t events)
 		if (count > 0 && connection->phase != PHASE_DRAIN)
 			mcp_http_take(connection, bytes, (size_t)count);
 	}
-	/* What came before the end is read first. */
+	/* Read the bytes that came before the end first. */
 	if (count <= 0 || (events & (EPOLLERR | EPOLLHUP)) || ((events & EPOLLRDHUP) && !(events & EPOLLIN)))
 		mcp_http_close(connection);
 	else if ((events & EPOLLOUT) && !connection->is_gone)
@@ -535,7 +534,7 @@ static size_t held_by(const struct mcp_connection *connection)
 	return connection->is_gone ? 0 : connection->input.len + connection->body.len + connection->output.len;
 }
 
-/* Of too much that clients have sent and not taken, the connection that holds most gives way. */
+/* Close the connection that holds most bytes while all together hold too many. */
 static void bound_memory(struct mcp_http *http)
 {
 	static const struct mcp_verdict full = {503, -32000, "the server is full of other requests; try again later"};

@@ -47,7 +47,7 @@ enum mcp_phase {
 };
 
 enum mcp_session_kind {
-	SESSION_CLIENT, /* of one client, who has its id */
+	SESSION_CLIENT, /* of one client, which has its id */
 	SESSION_SHARED, /* calls of clients without a session that name no jar; there is one */
 	SESSION_JAR,    /* a jar of such clients; its id is the jar's name */
 	SESSION_KIND_COUNT
@@ -77,7 +77,7 @@ struct mcp_connection {
 	struct http_body body_reader;
 	bool has_shown_token;
 	bool may_stream;             /* the client takes events */
-	bool is_first_answer;        /* tells the new session's id */
+	bool is_first_answer;        /* carries the new session's id */
 	bool is_gone;                /* freed when the loop has turned */
 	struct mcp_session *session; /* that works for it; NULL: none */
 	uint64_t exchange;           /* the number of the request under way; 0: none */
@@ -100,7 +100,7 @@ struct mcp_http {
 
 /* --- mcp_http_request.c --- */
 
-/* What is wrong with a request. Status 0: nothing. */
+/* The fault of a request. Status 0: none. */
 struct mcp_verdict {
 	int status;
 	int code; /* of JSON-RPC */

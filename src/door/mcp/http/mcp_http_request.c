@@ -116,7 +116,7 @@ bool mcp_accepts(const struct http_head *head, const char *type)
 	char all[32];
 
 	if (mcp_find_header(head, "Accept", &list) <= 0)
-		return true; /* who does not say takes anything */
+		return true; /* without the header the client takes anything */
 	snprintf(all, sizeof(all), "%.*s/*", (int)strcspn(type, "/"), type);
 	while (http_next_word(&list, &word)) {
 		word = without_parameters(word);
@@ -193,7 +193,7 @@ static bool is_name(struct http_slice header, const char *name)
 	return is_text(header, name);
 }
 
-/* Which member of the params a method's Mcp-Name repeats. */
+/* The member of the params that the Mcp-Name of a method repeats. */
 static const struct {
 	const char *method, *member;
 } named[] = {{"tools/call", "name"}, {"prompts/get", "name"}, {"resources/read", "uri"}};
@@ -237,7 +237,7 @@ static struct mcp_verdict judge_older(const struct http_head *head, const struct
 	return refuse(0, 0, NULL);
 }
 
-/* Which jar a tool is to work in, so that its process gets the call. Whether all this is right is judged there. */
+/* Find the jar of a tool call, to pass the call to the jar's process, which checks the arguments. */
 static void find_jar(const char *method, const struct json_value *params, struct mcp_message *out)
 {
 	const struct json_value *name = member_of(params, "name");

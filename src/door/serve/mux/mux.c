@@ -26,7 +26,7 @@
 #define READ_BYTES ((size_t)64 << 10)
 /* New channels in one turn of the loop: their requests are served in between. */
 #define CHANNELS_PER_TURN 8
-/* What a client has to take its last frame. */
+/* The time that a client has to read its last frame. */
 #define FAREWELL_NS 1000000000ULL
 
 /* --- out ---------------------------------------------------------------------------------------------------- */
@@ -153,7 +153,7 @@ static bool wants_input(enum request_kind kind, const struct wire_frame *frame)
 	AUTO_REQUEST request = {0};
 	struct error error = {0};
 
-	/* What is wrong with it the server will say. */
+	/* The server reports the errors of an invalid request. */
 	return wire_request_parse(kind, frame->payload, frame->len, &request, &error) == 0 &&
 	       request.stdin_choice == REQUEST_STDIN_DESCRIPTOR;
 }
@@ -275,7 +275,7 @@ static int check_length(struct mux *mux, const struct frame_header *header)
 	return 0;
 }
 
-/* What the header says is wrong is found before its payload has come. */
+/* Check the header before the payload comes. */
 static int check_header(struct mux *mux, const struct frame_header *header)
 {
 	if (!mux->is_greeted && (header->type != FRAME_HELLO || header->channel))

@@ -69,7 +69,7 @@ struct mux {
 	struct mux_channel *buckets[MUX_BUCKETS];
 	struct mux_channel *dead;
 	struct mux_channel *first_waiting, *last_waiting;
-	struct mux_channel *over; /* whose sockets are still to be closed */
+	struct mux_channel *over; /* their sockets are still to be closed */
 	size_t channel_count;
 	unsigned new_count; /* of channels in this turn */
 	struct loop_timer again;
