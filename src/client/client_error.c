@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * client/client_error.c - the error record that programs see, and the reading of input structs
- */
+/* client/client_error.c - the error record that programs see, and the reading of input structs */
 #include <errno.h>
 #include <string.h>
 
@@ -12,7 +10,7 @@
 #define MAX_ANSWER_ENTRIES 100000
 #define MAX_ERRNO 4096
 
-/* Where memory for the record itself ran out, the program gets NULL, and is told so. */
+/* If there is no memory for the record itself, the program gets NULL, and this text for NULL. */
 static const char no_memory[] = "out of memory";
 
 void client_error_done(struct belljar_error *failure)

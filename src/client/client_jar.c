@@ -336,7 +336,7 @@ int belljar_jar_run(struct belljar_jar *jar, const struct belljar_command *comma
 	return rc < 0 ? client_publish(rc, &failure, error) : client_handle_finish(handle, out, error);
 }
 
-/* --- what is no run --- */
+/* --- requests other than runs --- */
 
 int client_jar_send(struct belljar_jar *jar, struct client_request *request, enum frame_type type,
 		    struct client_channel *channel, struct client_frame *frame, struct belljar_error *failure)

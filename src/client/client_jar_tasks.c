@@ -16,7 +16,7 @@
 		.fd = -1, .received_fd = -1                                                                            \
 	}
 
-/* A question whose answer is a descriptor. */
+/* Send a task whose answer is a descriptor. */
 static int ask_descriptor(struct belljar_jar *jar, const struct client_task *task, struct belljar_error *failure)
 {
 	AUTO_CHANNEL channel = NO_CHANNEL;
@@ -28,7 +28,7 @@ static int ask_descriptor(struct belljar_jar *jar, const struct client_task *tas
 	return channel.received_fd < 0 ? client_engine_nonsense(failure) : take_fd(&channel.received_fd);
 }
 
-/* One whose answer is that it was done. */
+/* Send a task whose answer only confirms it. */
 static int cli_ask_done(struct belljar_jar *jar, const struct client_task *task, struct belljar_error *failure)
 {
 	AUTO_CHANNEL channel = NO_CHANNEL;
@@ -37,7 +37,7 @@ static int cli_ask_done(struct belljar_jar *jar, const struct client_task *task,
 	return client_jar_ask(jar, task, &channel, &frame, failure);
 }
 
-/* One whose answer is JSON text. */
+/* Send a task whose answer is JSON text. */
 static int ask_json(struct belljar_jar *jar, enum frame_type type, char **json_out, struct belljar_error *failure)
 {
 	const struct client_task task = {.type = type};

@@ -41,7 +41,7 @@ static int read_answer(int fd, struct text *out, struct belljar_error *failure)
 	return text_failed(out) ? client_no_memory(failure) : 0;
 }
 
-/* A jar whose layer was changed is another one now: what the frame says of it. */
+/* Take the new description of a jar that was made again after a change of its layer. */
 static int take_opened(struct belljar_jar *jar, const struct client_frame *frame, struct belljar_error *failure)
 {
 	AUTO_JSON document = {0};
