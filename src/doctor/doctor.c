@@ -2,8 +2,9 @@
 /*
  * doctor/doctor.c - examine, prove, and report to people or to programs
  *
- * The verdict comes first, because most people want one line: can full jars run here, and if not, what to do. It is taken from
- * probes that try each thing in a throw-away child, never from version numbers; in belljar-prove also from real jars.
+ * The verdict comes first, because most people want one line: can full jars run here, and if not, what to do. It is
+ * taken from probes that try each thing in a throw-away child, never from version numbers; in belljar-prove also from
+ * real jars.
  */
 #include "doctor/doctor.h"
 
@@ -17,7 +18,7 @@
 #include "plan/plan.h"
 #include "plan/seccomp/seccomp_container.h"
 
-/* What a jar on each rung does not give. */
+/* Protections that a jar on each rung lacks. */
 static const char *const namespace_lacks[] = {NULL};
 static const char *const landlock_lacks[] = {
 	"a private /tmp, /run and /dev/shm (TMPDIR and HOME point into a directory of the run)",
@@ -94,7 +95,7 @@ static void write_proof(struct json_writer *writer, const struct proof *proof)
 	json_close_object(writer);
 }
 
-/* Where we are, and what gives full jars there: null where nothing is lacking, or nothing is known to help. */
+/* Write the place, and what gives full jars there: null if nothing is missing, or no remedy is known. */
 static void write_place(struct json_writer *writer, const struct examination *seen)
 {
 	AUTO_TEXT cure = {0};

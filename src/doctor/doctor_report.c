@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor/doctor_report.c - tell a person what this host can enforce
+ * doctor/doctor_report.c - print for people what this host can enforce
  *
- * Most readers want one line, some want to know what to do, few want the table: so in that order.
+ * Most readers want one line, some want advice, few want the table. The report has that order.
  */
 #include "doctor/doctor_report.h"
 

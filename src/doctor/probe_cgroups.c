@@ -112,7 +112,7 @@ static void advise_delegation(struct finding *finding)
 			"belljar ...; in a service with Delegate=yes, keep its own processes in a cgroup below its own\n");
 }
 
-/* Why there is none to be had, as far as it can be told from the cgroup we are in. */
+/* Explain why no cgroup can be made, as far as this process's own cgroup shows it. */
 static void explain_cgroup2(struct finding *finding)
 {
 	struct cgroup_search search = {.type = "cgroup2"};
@@ -141,7 +141,7 @@ static void explain_cgroup2(struct finding *finding)
 	advise_delegation(finding);
 }
 
-/* What a run would find, and whether it can be made there. */
+/* Find the cgroup that a run would use, and check that a child can be made there. */
 void probe_cgroup2(struct finding *finding)
 {
 	struct host_cgroups cgroups = {0};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * doctor/probe_gate.c - what a gate, through which a jar reaches hosts, can do here
- */
+/* doctor/probe_gate.c - what a gate, through which a jar reaches hosts, can do here */
 #include "doctor/probe.h"
 
 #include <errno.h>
@@ -101,7 +99,7 @@ void probe_name_servers(struct finding *finding)
 		doctor_finding_remedy(finding, "name a server in /etc/resolv.conf, or run one on 127.0.0.1\n");
 }
 
-/* What it says of itself, one line; nothing: it does not run. */
+/* Read the program's version, one line; empty: it does not run. */
 static void ask_version(const char *program, char *out, size_t size)
 {
 	char *const arguments[] = {(char *)program, (char *)"--version", NULL}, *const environment[] = {NULL};

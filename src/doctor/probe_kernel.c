@@ -2,8 +2,8 @@
 /*
  * doctor/probe_kernel.c - the kernel's version, Landlock, seccomp, and the calls the engine likes to have
  *
- * Each probe does what the engine would do, in a child that may be changed for good, and looks at what the kernel answers. A
- * version number says nothing: distributions carry patches back, and containers take calls away.
+ * Each probe does what the engine would do, in a child that may be changed for good, and looks at what the kernel
+ * answers. A version number says nothing: distributions carry patches back, and containers take calls away.
  */
 #include "doctor/probe.h"
 
@@ -50,7 +50,7 @@ void probe_kernel(struct finding *finding)
 
 /* --- Landlock ----------------------------------------------------------------------------------------------- */
 
-/* What an ABI lacks, with the kernel that has it. */
+/* Features that an ABI lacks, with the first kernel that has them. */
 static const struct {
 	int abi;
 	const char *lack;

@@ -2,7 +2,8 @@
 /*
  * doctor/probe_project.c - what in the current directory a policy should hide
  *
- * A jar shows its work directory. Files that usually hold secrets are found by their names, as `hide_secrets` finds them.
+ * A jar shows its work directory. Files that usually hold secrets are found by their names, as `hide_secrets` finds
+ * them.
  */
 #include "doctor/probe.h"
 
@@ -15,7 +16,7 @@
 /* One more than is named. */
 #define NAMED_MAX 3
 
-/* A home directory is no project, and neither is what lies around all of them. */
+/* A home directory is not a project, and neither are the directories above it. */
 static bool is_project(const char *directory)
 {
 	const char *home = getenv("HOME");
