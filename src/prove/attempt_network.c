@@ -19,7 +19,7 @@
 #define ANSWER_MS 200
 #define FAST_OPEN 0x20000000
 
-/* Which layer refused to make a socket. */
+/* Find the layer that refused to make a socket. */
 static struct answer judge_socket(const char *call)
 {
 	switch (errno) {
@@ -34,7 +34,7 @@ static struct answer judge_socket(const char *call)
 	}
 }
 
-/* Which layer refused to reach an address. */
+/* Find the layer that refused to reach an address. */
 static struct answer judge_reach(const char *call, int result)
 {
 	int errno_value = errno;

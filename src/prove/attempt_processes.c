@@ -2,8 +2,8 @@
 /*
  * prove/attempt_processes.c - attempts on other processes, and on the end of one's own
  *
- * What is not in the pid namespace does not exist: ESRCH, or ENOENT in /proc. Where it exists, the same call with an
- * argument that the kernel rejects before it asks who may tells the filter (EPERM still) from Landlock.
+ * A process outside of the pid namespace does not exist: ESRCH, or ENOENT in /proc. If it exists, the same call with
+ * an argument that the kernel rejects before its permission check separates the filter (still EPERM) from Landlock.
  */
 #include "prove/attempt.h"
 

@@ -93,7 +93,7 @@ static long reopen_write(const struct corpus_target *target)
 	return open_again(open(target->path, O_RDONLY | O_NONBLOCK), O_WRONLY);
 }
 
-/* EINVAL is what a thing says that is there and is no link. */
+/* EINVAL: the object exists and is not a link. */
 static long read_link(const struct corpus_target *target)
 {
 	return readlink(target->path, buffer, sizeof(buffer)) < 0 && errno != EINVAL ? -1 : 0;

@@ -2,8 +2,8 @@
 /*
  * prove/corpus_process.c - everything that one process can try on another of the same user
  *
- * Signals are 0 or SIGURG, which nothing minds. Limits and priorities are set to what lets the target live but shows: a core
- * limit of 4242, nice 19.
+ * Signals are 0 or SIGURG, which nothing minds. Limits and priorities are set to what lets the target live but shows:
+ * a core limit of 4242, nice 19.
  */
 #include "prove/corpus.h"
 
@@ -24,7 +24,7 @@
 #define SEIZE 0x4206
 #define PAGE_OUT 21
 #define BATCH 3
-/* What the kernel refuses before it asks who may: where the answer is EPERM, the filter gave it. */
+/* The kernel refuses this before its permission check. So EPERM comes from the filter. */
 #define NO_SUCH_SIGNAL 12345
 #define NO_SUCH_PROCESS 0x7ffffff0
 #define NOTHING 9999

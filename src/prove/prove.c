@@ -45,7 +45,7 @@ struct prover {
 	struct error *error;
 };
 
-/* What one jar has to say. */
+/* The report of one jar. */
 struct jar_answer {
 	struct answer answer;
 	char call[32];
@@ -363,7 +363,7 @@ static int prove_one(struct prover *prover, const struct attempt *attempt, struc
 	judge(prover, attempt, &said, proof);
 	if (proof->verdict != VERDICT_THROUGH)
 		return 0;
-	/* What was planted may not be as it was: anew for the next one. */
+	/* The planted objects may have changed: plant them again for the next attempt. */
 	prove_stage_done(&prover->stage);
 	return prove_stage_build(&prover->stage, prover->error);
 }

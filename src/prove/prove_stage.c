@@ -112,7 +112,7 @@ static int make_protected(const struct prove_stage *stage)
 	return rc;
 }
 
-/* What attempts with a scene want. */
+/* Plant the objects for attempts with a scene. */
 static int make_scenes(const struct prove_stage *stage)
 {
 	char target[2 * PROVE_PATH_MAX], link[2 * PROVE_PATH_MAX];
@@ -272,7 +272,7 @@ static int make_victim(struct prove_stage *stage)
 	return prlimit(pid, RLIMIT_CORE, NULL, &stage->victim_limit) < 0 ? -errno : 0;
 }
 
-/* Who comes by the gate is told the token: so it is known that bytes came all the way. */
+/* Send the token to a client that comes through the gate: it proves that bytes came all the way. */
 static void be_server(int listener, const char *token) __attribute__((noreturn));
 static void be_server(int listener, const char *token)
 {
