@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/client_channel.h - frames over one channel to the engine, from the client's side */
+/*
+ * client/client_channel.h - frames over one channel to the engine, from the client's side
+ */
 #ifndef BELLJAR_CLIENT_CLIENT_CHANNEL_H
 #define BELLJAR_CLIENT_CLIENT_CHANNEL_H
 

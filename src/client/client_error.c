@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/client_error.c - the error record that programs see, and the reading of input structs */
+/*
+ * client/client_error.c - the error record that programs see, and the reading of input structs
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/client_jar.h - between the files about sessions */
+/*
+ * client/client_jar.h - between the files about sessions
+ */
 #ifndef BELLJAR_CLIENT_CLIENT_JAR_H
 #define BELLJAR_CLIENT_CLIENT_JAR_H
 

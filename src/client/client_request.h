@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/client_request.h - requests of the program as frames: JSON and descriptors */
+/*
+ * client/client_request.h - requests of the program as frames: JSON and descriptors
+ */
 #ifndef BELLJAR_CLIENT_CLIENT_REQUEST_H
 #define BELLJAR_CLIENT_CLIENT_REQUEST_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client/client_result.h - the result of a run */
+/*
+ * client/client_result.h - the result of a run
+ */
 #ifndef BELLJAR_CLIENT_CLIENT_RESULT_H
 #define BELLJAR_CLIENT_CLIENT_RESULT_H
 

@@ -2,9 +2,8 @@
 /*
  * doctor/doctor.c - examine, prove, and report to people or to programs
  *
- * The verdict comes first, because most people want one line: can full jars run here, and if not, what to do. It is
- * taken from probes that try each thing in a throw-away child, never from version numbers; in belljar-prove also from
- * real jars.
+ * The verdict comes first, because most people want one line: can full jars run here, and if not, what to do. It is taken from
+ * probes that try each thing in a throw-away child, never from version numbers; in belljar-prove also from real jars.
  */
 #include "doctor/doctor.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor/doctor.h - the door for `belljar doctor`: what this host can enforce, and the proof that it does */
+/*
+ * doctor/doctor.h - the door for `belljar doctor`: what this host can enforce, and the proof that it does
+ */
 #ifndef BELLJAR_DOCTOR_DOCTOR_H
 #define BELLJAR_DOCTOR_DOCTOR_H
 

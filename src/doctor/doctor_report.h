@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor/doctor_report.h - what `belljar doctor` found, and its report for people */
+/*
+ * doctor/doctor_report.h - what `belljar doctor` found, and its report for people
+ */
 #ifndef BELLJAR_DOCTOR_DOCTOR_REPORT_H
 #define BELLJAR_DOCTOR_DOCTOR_REPORT_H
 

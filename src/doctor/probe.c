@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor/probe.c - the table of capabilities, and the child in which dangerous questions are asked */
+/*
+ * doctor/probe.c - the table of capabilities, and the child in which dangerous questions are asked
+ */
 #include "doctor/probe.h"
 
 #include <errno.h>

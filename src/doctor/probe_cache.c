@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor/probe_cache.c - what jars can leave for later jars here */
+/*
+ * doctor/probe_cache.c - what jars can leave for later jars here
+ */
 #include "doctor/probe.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doctor/probe_gate.c - what a gate, through which a jar reaches hosts, can do here */
+/*
+ * doctor/probe_gate.c - what a gate, through which a jar reaches hosts, can do here
+ */
 #include "doctor/probe.h"
 
 #include <errno.h>

@@ -2,8 +2,7 @@
 /*
  * doctor/probe_project.c - what in the current directory a policy should hide
  *
- * A jar shows its work directory. Files that usually hold secrets are found by their names, as `hide_secrets` finds
- * them.
+ * A jar shows its work directory. Files that usually hold secrets are found by their names, as `hide_secrets` finds them.
  */
 #include "doctor/probe.h"
 

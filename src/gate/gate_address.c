@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/gate_address.c - which addresses are the host's own */
+/*
+ * gate/gate_address.c - which addresses are the host's own
+ */
 #include "gate/gate_address.h"
 
 #include <arpa/inet.h>

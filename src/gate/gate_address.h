@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/gate_address.h - which addresses are the host's own */
+/*
+ * gate/gate_address.h - which addresses are the host's own
+ */
 #ifndef BELLJAR_GATE_GATE_ADDRESS_H
 #define BELLJAR_GATE_GATE_ADDRESS_H
 

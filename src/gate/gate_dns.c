@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/gate_dns.c - DNS messages */
+/*
+ * gate/gate_dns.c - DNS messages
+ */
 #include "gate/gate_dns.h"
 
 #include <string.h>

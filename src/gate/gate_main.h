@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/gate_main.h - the main function of a gate's process */
+/*
+ * gate/gate_main.h - the main function of a gate's process
+ */
 #ifndef BELLJAR_GATE_GATE_MAIN_H
 #define BELLJAR_GATE_GATE_MAIN_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/gate_relay.c - move bytes from one socket to another */
+/*
+ * gate/gate_relay.c - move bytes from one socket to another
+ */
 #include "gate/gate_relay.h"
 
 #include <errno.h>

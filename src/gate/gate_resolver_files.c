@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/gate_resolver_files.c - read /etc/hosts and /etc/resolv.conf as the C library does */
+/*
+ * gate/gate_resolver_files.c - read /etc/hosts and /etc/resolv.conf as the C library does
+ */
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <string.h>

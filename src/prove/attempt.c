@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove/attempt.c - `belljar-prove --attempt NAME`: make one attempt, print one line */
+/*
+ * prove/attempt.c - `belljar-prove --attempt NAME`: make one attempt, print one line
+ */
 #include "prove/attempt.h"
 
 #include <stdio.h>

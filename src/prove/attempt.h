@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove/attempt.h - the inside of a proof: one function per attempt, and the functions that they share */
+/*
+ * prove/attempt.h - the inside of a proof: one function per attempt, and the functions that they share
+ */
 #ifndef BELLJAR_PROVE_ATTEMPT_H
 #define BELLJAR_PROVE_ATTEMPT_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove/corpus.c - make one attack of a table */
+/*
+ * prove/corpus.c - make one attack of a table
+ */
 #include "prove/corpus.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove/corpus_calls.c - system calls that a jar has no use for, each once */
+/*
+ * prove/corpus_calls.c - system calls that a jar has no use for, each once
+ */
 #include "prove/corpus.h"
 
 #include <netinet/in.h>

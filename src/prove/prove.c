@@ -2,9 +2,8 @@
 /*
  * prove/prove.c - one jar for each attempt, and a look outside after each
  *
- * Every attempt has a jar of its own, so that one that succeeds cannot help the next. The attempt says what it was
- * answered, but what counts is what is seen outside afterwards: an attempt may be wrong about itself, and one that got
- * through may lie.
+ * Every attempt has a jar of its own, so that one that succeeds cannot help the next. The attempt says what it was answered, but what
+ * counts is what is seen outside afterwards: an attempt may be wrong about itself, and one that got through may lie.
  */
 #include "prove/prove.h"
 

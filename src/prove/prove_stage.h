@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prove/prove_stage.h - plant the objects of a proof on the host, and check them afterwards */
+/*
+ * prove/prove_stage.h - plant the objects of a proof on the host, and check them afterwards
+ */
 #ifndef BELLJAR_PROVE_PROVE_STAGE_H
 #define BELLJAR_PROVE_PROVE_STAGE_H
 

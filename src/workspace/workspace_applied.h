@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_applied.h - record what an apply wrote into the workdir, so that it is no conflict later */
+/*
+ * workspace/workspace_applied.h - record what an apply wrote into the workdir, so that it is no conflict later
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_APPLIED_H
 #define BELLJAR_WORKSPACE_WORKSPACE_APPLIED_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_apply.h - put a workspace's changes into its workdir */
+/*
+ * workspace/workspace_apply.h - put a workspace's changes into its workdir
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_APPLY_H
 #define BELLJAR_WORKSPACE_WORKSPACE_APPLY_H
 

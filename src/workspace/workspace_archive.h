@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_archive.h - write the additions and changes of a workspace as a tar archive */
+/*
+ * workspace/workspace_archive.h - write the additions and changes of a workspace as a tar archive
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_ARCHIVE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_ARCHIVE_H
 

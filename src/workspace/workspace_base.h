@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_base.h - keep the common base of texts that the command and the host may both change */
+/*
+ * workspace/workspace_base.h - keep the common base of texts that the command and the host may both change
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_BASE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_BASE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_borrow.h - copy the contents of renamed directories from lower layers into the upper */
+/*
+ * workspace/workspace_borrow.h - copy the contents of renamed directories from lower layers into the upper
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_BORROW_H
 #define BELLJAR_WORKSPACE_WORKSPACE_BORROW_H
 

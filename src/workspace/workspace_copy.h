@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_copy.h - copy a whole directory, where the kernel cannot mount a layer over it */
+/*
+ * workspace/workspace_copy.h - copy a whole directory, where the kernel cannot mount a layer over it
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_COPY_H
 #define BELLJAR_WORKSPACE_WORKSPACE_COPY_H
 

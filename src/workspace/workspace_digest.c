@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_digest.c - SHA-1 and SHA-256 (FIPS 180-4) */
+/*
+ * workspace/workspace_digest.c - SHA-1 and SHA-256 (FIPS 180-4)
+ */
 #include "workspace/workspace_digest.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_inside.h - functions that only the files about stores share */
+/*
+ * workspace/workspace_inside.h - functions that only the files about stores share
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_INSIDE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_INSIDE_H
 

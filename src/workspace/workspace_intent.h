@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_intent.h - record the plan of an apply, so that the next one can continue it after a kill */
+/*
+ * workspace/workspace_intent.h - record the plan of an apply, so that the next one can continue it after a kill
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_INTENT_H
 #define BELLJAR_WORKSPACE_WORKSPACE_INTENT_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_journal.c - write and read the record of the step that is under way */
+/*
+ * workspace/workspace_journal.c - write and read the record of the step that is under way
+ */
 #include "workspace/workspace_journal.h"
 
 #include <errno.h>

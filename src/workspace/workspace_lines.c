@@ -2,9 +2,8 @@
 /*
  * workspace/workspace_lines.c - which lines of two texts differ, and how that is written as a patch
  *
- * Myers' algorithm: walk along ever more edits until the end is reached, remember how far each diagonal came, and go
- * back. It costs lines times edits, so the number of edits is bounded: two texts that have nothing in common count as
- * replaced.
+ * Myers' algorithm: walk along ever more edits until the end is reached, remember how far each diagonal came, and go back. It
+ * costs lines times edits, so the number of edits is bounded: two texts that have nothing in common count as replaced.
  */
 #include "workspace/workspace_lines.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_lines.h - compare two texts by lines, and print the differences as a patch */
+/*
+ * workspace/workspace_lines.h - compare two texts by lines, and print the differences as a patch
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_LINES_H
 #define BELLJAR_WORKSPACE_WORKSPACE_LINES_H
 

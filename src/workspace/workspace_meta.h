@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_meta.h - the description of a workspace: meta.json */
+/*
+ * workspace/workspace_meta.h - the description of a workspace: meta.json
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_META_H
 #define BELLJAR_WORKSPACE_WORKSPACE_META_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_patch.h - changes as a patch that `git apply` takes, as counts of lines, and as JSON */
+/*
+ * workspace/workspace_patch.h - changes as a patch that `git apply` takes, as counts of lines, and as JSON
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_PATCH_H
 #define BELLJAR_WORKSPACE_WORKSPACE_PATCH_H
 

@@ -2,11 +2,10 @@
 /*
  * workspace/workspace_place.c - on which file system a workspace's layer is kept
  *
- * In the state directory, which no jar sees, also where the workdir is on another file system: beside the data a layer
- * would be in reach of every jar that is shown the data, and could be changed after it was reviewed. Where the state
- * directory cannot be the upper layer of an overlay, as in a container, a directory at the top of the workdir's file
- * system, as far up as the user may write, or memory. Such places are written down, and hidden in every jar that
- * begins later.
+ * In the state directory, which no jar sees, also where the workdir is on another file system: beside the data a layer would be
+ * in reach of every jar that is shown the data, and could be changed after it was reviewed. Where the state directory cannot be
+ * the upper layer of an overlay, as in a container, a directory at the top of the workdir's file system, as far up as the user
+ * may write, or memory. Such places are written down, and hidden in every jar that begins later.
  *
  * Never inside the workdir: a command could change the layer behind the kernel's back, and applying would see itself.
  */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_place.h - on which file system a workspace's layer is kept */
+/*
+ * workspace/workspace_place.h - on which file system a workspace's layer is kept
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_PLACE_H
 #define BELLJAR_WORKSPACE_WORKSPACE_PLACE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_risk.h - which changes are not applied unless they are named, and which are shown apart */
+/*
+ * workspace/workspace_risk.h - which changes are not applied unless they are named, and which are shown apart
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_RISK_H
 #define BELLJAR_WORKSPACE_WORKSPACE_RISK_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_step.h - change one name of the workdir, whole or not at all, and lose no one's work */
+/*
+ * workspace/workspace_step.h - change one name of the workdir, whole or not at all, and lose no one's work
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_STEP_H
 #define BELLJAR_WORKSPACE_WORKSPACE_STEP_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_view.c - open what is in layers, read overlay's marks, compare files */
+/*
+ * workspace/workspace_view.c - open what is in layers, read overlay's marks, compare files
+ */
 #include "workspace/workspace_view.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace/workspace_walk.h - visit every difference between a workspace and its workdir */
+/*
+ * workspace/workspace_walk.h - visit every difference between a workspace and its workdir
+ */
 #ifndef BELLJAR_WORKSPACE_WORKSPACE_WALK_H
 #define BELLJAR_WORKSPACE_WORKSPACE_WALK_H
 

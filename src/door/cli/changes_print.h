@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/changes_print.h - changes for people to read */
+/*
+ * door/cli/changes_print.h - changes for people to read
+ */
 #ifndef BELLJAR_DOOR_CLI_CHANGES_PRINT_H
 #define BELLJAR_DOOR_CLI_CHANGES_PRINT_H
 

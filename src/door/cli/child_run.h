@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/child_run.h - make a run in a child process, as `belljar run` does, and read its result */
+/*
+ * door/cli/child_run.h - make a run in a child process, as `belljar run` does, and read its result
+ */
 #ifndef BELLJAR_DOOR_CLI_CHILD_RUN_H
 #define BELLJAR_DOOR_CLI_CHILD_RUN_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/command_changes.h - applying, for the commands that do it */
+/*
+ * door/cli/command_changes.h - applying, for the commands that do it
+ */
 #ifndef BELLJAR_DOOR_CLI_COMMAND_CHANGES_H
 #define BELLJAR_DOOR_CLI_COMMAND_CHANGES_H
 

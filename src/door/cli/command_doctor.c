@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/command_doctor.c - `doctor`: what this host can enforce, and how to get more */
+/*
+ * door/cli/command_doctor.c - `doctor`: what this host can enforce, and how to get more
+ */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/command_engine.c - `engine`: serve one client program */
+/*
+ * door/cli/command_engine.c - `engine`: serve one client program
+ */
 #include "door/cli/commands.h"
 #include "door/serve/serve_door.h"
 

@@ -6,10 +6,9 @@
  * command comes back as `belljar run ... -- bash -c COMMAND`. Whatever goes wrong blocks the command (exit status 2):
  * with any other failure an agent would run it as it is.
  *
- * A model chooses the directory that its command starts in, so nothing that decides what a jar may do depends on that
- * directory: the work directory is the project, paths of options are absolute, and the command changes to its
- * directory inside the jar, where only the jar's own places exist. The agent's configuration is read-only as a whole,
- * or a command could turn this hook off.
+ * A model chooses the directory that its command starts in, so nothing that decides what a jar may do depends on that directory: the
+ * work directory is the project, paths of options are absolute, and the command changes to its directory inside the jar, where only
+ * the jar's own places exist. The agent's configuration is read-only as a whole, or a command could turn this hook off.
  */
 #include <errno.h>
 #include <fcntl.h>

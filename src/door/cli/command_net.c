@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/command_net.c - `net check`: what a gate would decide, and by which rule; runs nothing, asks no server */
+/*
+ * door/cli/command_net.c - `net check`: what a gate would decide, and by which rule; runs nothing, asks no server
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

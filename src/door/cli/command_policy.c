@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/command_policy.c - `plan`, `policy`, `completion` and `help`: print something, run nothing */
+/*
+ * door/cli/command_policy.c - `plan`, `policy`, `completion` and `help`: print something, run nothing
+ */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/command_policy_diff.h - `policy diff A B`: what B allows and limits otherwise than A, in words */
+/*
+ * door/cli/command_policy_diff.h - `policy diff A B`: what B allows and limits otherwise than A, in words
+ */
 #ifndef BELLJAR_DOOR_CLI_COMMAND_POLICY_DIFF_H
 #define BELLJAR_DOOR_CLI_COMMAND_POLICY_DIFF_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/commands.h - one function per command; main.c has the table */
+/*
+ * door/cli/commands.h - one function per command; main.c has the table
+ */
 #ifndef BELLJAR_DOOR_CLI_COMMANDS_H
 #define BELLJAR_DOOR_CLI_COMMANDS_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/completion.h - completions for bash, zsh and fish, made from the tables of commands and options */
+/*
+ * door/cli/completion.h - completions for bash, zsh and fish, made from the tables of commands and options
+ */
 #ifndef BELLJAR_DOOR_CLI_COMPLETION_H
 #define BELLJAR_DOOR_CLI_COMPLETION_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/help.h - what --help, `help` and --version print, made from the tables of commands and options */
+/*
+ * door/cli/help.h - what --help, `help` and --version print, made from the tables of commands and options
+ */
 #ifndef BELLJAR_DOOR_CLI_HELP_H
 #define BELLJAR_DOOR_CLI_HELP_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/hook.h - what the files of `hook` share: the agents, and their settings */
+/*
+ * door/cli/hook.h - what the files of `hook` share: the agents, and their settings
+ */
 #ifndef BELLJAR_DOOR_CLI_HOOK_H
 #define BELLJAR_DOOR_CLI_HOOK_H
 

@@ -2,8 +2,7 @@
 /*
  * door/cli/hook_settings.c - put the hook into an agent's settings, and take it out again
  *
- * The settings belong to the user: everything else in them stays, and nothing is written before it was shown and
- * agreed to.
+ * The settings belong to the user: everything else in them stays, and nothing is written before it was shown and agreed to.
  */
 #include <errno.h>
 #include <fcntl.h>

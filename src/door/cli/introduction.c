@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/introduction.c - what `belljar shell` says at its start, and the mark on its prompt */
+/*
+ * door/cli/introduction.c - what `belljar shell` says at its start, and the mark on its prompt
+ */
 #include "door/cli/introduction.h"
 
 #include <inttypes.h>

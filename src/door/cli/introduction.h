@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/introduction.h - the introduction that `belljar shell` prints, and the mark on its prompt */
+/*
+ * door/cli/introduction.h - the introduction that `belljar shell` prints, and the mark on its prompt
+ */
 #ifndef BELLJAR_DOOR_CLI_INTRODUCTION_H
 #define BELLJAR_DOOR_CLI_INTRODUCTION_H
 

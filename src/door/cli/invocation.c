@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/invocation.c - what the program was started with, and what follows from it */
+/*
+ * door/cli/invocation.c - what the program was started with, and what follows from it
+ */
 #include "door/cli/invocation.h"
 
 #include "doctor/doctor.h"

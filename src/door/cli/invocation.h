@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/invocation.h - the arguments and surroundings of the program, and requests made from them */
+/*
+ * door/cli/invocation.h - the arguments and surroundings of the program, and requests made from them
+ */
 #ifndef BELLJAR_DOOR_CLI_INVOCATION_H
 #define BELLJAR_DOOR_CLI_INVOCATION_H
 

@@ -2,9 +2,8 @@
 /*
  * door/cli/learning.c - write a policy from what one run was refused: `learn`, and `run --suggest`
  *
- * The command chooses what it is refused, so it chooses the lines. A person reads them: on a terminal Belljar asks
- * about each line, elsewhere the file has them all, each with its reason. No line reaches a secret, because the ledger
- * has no cure for that.
+ * The command chooses what it is refused, so it chooses the lines. A person reads them: on a terminal Belljar asks about each line,
+ * elsewhere the file has them all, each with its reason. No line reaches a secret, because the ledger has no cure for that.
  */
 #include "door/cli/learning.h"
 

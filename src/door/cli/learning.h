@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/learning.h - write a policy from what one run was refused: `learn`, and `run --suggest` */
+/*
+ * door/cli/learning.h - write a policy from what one run was refused: `learn`, and `run --suggest`
+ */
 #ifndef BELLJAR_DOOR_CLI_LEARNING_H
 #define BELLJAR_DOOR_CLI_LEARNING_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/lessons.h - the lines that a policy could have more, from what a command was refused */
+/*
+ * door/cli/lessons.h - the lines that a policy could have more, from what a command was refused
+ */
 #ifndef BELLJAR_DOOR_CLI_LESSONS_H
 #define BELLJAR_DOOR_CLI_LESSONS_H
 
@@ -32,9 +34,8 @@ struct lesson_list {
 };
 
 /*
- * Read the list @denied of a result, which is taken over. @question is about the jar that refused. A line shows the
- * directory that a file lies in, where the jar does not show that, and where it may be shown; and the one above, if
- * there are many of them in it.
+ * Read the list @denied of a result, which is taken over. @question is about the jar that refused. A line shows the directory that a
+ * file lies in, where the jar does not show that, and where it may be shown; and the one above, if there are many of them in it.
  */
 void cli_lessons_read(struct lesson_list *lessons, struct json_value *denied, const struct engine_request *question);
 void cli_lessons_done(struct lesson_list *lessons);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/main.c - belljar: find the command, parse its options, call it */
+/*
+ * door/cli/main.c - belljar: find the command, parse its options, call it
+ */
 #include <string.h>
 
 #include "base/start.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/pager.c - a long text on a terminal, one screen after the other */
+/*
+ * door/cli/pager.c - a long text on a terminal, one screen after the other
+ */
 #include "door/cli/pager.h"
 
 #include <errno.h>

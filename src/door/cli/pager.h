@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/pager.h - a long text on a terminal, one screen after the other */
+/*
+ * door/cli/pager.h - a long text on a terminal, one screen after the other
+ */
 #ifndef BELLJAR_DOOR_CLI_PAGER_H
 #define BELLJAR_DOOR_CLI_PAGER_H
 

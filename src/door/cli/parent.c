@@ -2,8 +2,7 @@
 /*
  * door/cli/parent.c - the process that started Belljar, for --die-with-parent
  *
- * Not PR_SET_PDEATHSIG: that signal comes when the thread ends that forked, and is lost where the parent was gone
- * before.
+ * Not PR_SET_PDEATHSIG: that signal comes when the thread ends that forked, and is lost where the parent was gone before.
  */
 #include "door/cli/parent.h"
 

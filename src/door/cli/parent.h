@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/parent.h - the process that started Belljar, for --die-with-parent */
+/*
+ * door/cli/parent.h - the process that started Belljar, for --die-with-parent
+ */
 #ifndef BELLJAR_DOOR_CLI_PARENT_H
 #define BELLJAR_DOOR_CLI_PARENT_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/picker.h - choose some of many changes by keyboard */
+/*
+ * door/cli/picker.h - choose some of many changes by keyboard
+ */
 #ifndef BELLJAR_DOOR_CLI_PICKER_H
 #define BELLJAR_DOOR_CLI_PICKER_H
 

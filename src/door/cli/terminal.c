@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/terminal.c - raw mode, and its certain end */
+/*
+ * door/cli/terminal.c - raw mode, and its certain end
+ */
 #include "door/cli/terminal.h"
 
 #include <errno.h>

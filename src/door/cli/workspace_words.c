@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/workspace_words.c - which workspace, and which of its paths, the words of a command line mean */
+/*
+ * door/cli/workspace_words.c - which workspace, and which of its paths, the words of a command line mean
+ */
 #include "door/cli/workspace_words.h"
 
 #include <errno.h>

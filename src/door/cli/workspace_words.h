@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/cli/workspace_words.h - which workspace, and which of its paths, the words of a command line mean */
+/*
+ * door/cli/workspace_words.h - which workspace, and which of its paths, the words of a command line mean
+ */
 #ifndef BELLJAR_DOOR_CLI_WORKSPACE_WORDS_H
 #define BELLJAR_DOOR_CLI_WORKSPACE_WORDS_H
 

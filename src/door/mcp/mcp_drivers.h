@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/mcp/mcp_drivers.h - the small programs of drivers/ that run code inside a jar, as texts */
+/*
+ * door/mcp/mcp_drivers.h - the small programs of drivers/ that run code inside a jar, as texts
+ */
 #ifndef BELLJAR_DOOR_MCP_MCP_DRIVERS_H
 #define BELLJAR_DOOR_MCP_MCP_DRIVERS_H
 

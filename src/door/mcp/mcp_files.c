@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/mcp/mcp_files.c - the tools for files. All are carried out inside the jar, so no link leads out of it. */
+/*
+ * door/mcp/mcp_files.c - the tools for files. All are carried out inside the jar, so no link leads out of it.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>

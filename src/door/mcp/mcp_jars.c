@@ -2,9 +2,8 @@
 /*
  * door/mcp/mcp_jars.c - the jars that tools work in: opened when needed, closed when unused for long
  *
- * A client of the newer protocol has no session: what must last between calls has a name, which the server makes up
- * and the client passes on. Names cannot be guessed: clients of HTTP that have no session share a server, and a name
- * is all that tells them apart.
+ * A client of the newer protocol has no session: what must last between calls has a name, which the server makes up and the client
+ * passes on. Names cannot be guessed: clients of HTTP that have no session share a server, and a name is all that tells them apart.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -2,9 +2,8 @@
 /*
  * door/mcp/mcp_message.c - JSON-RPC, and the two eras of the protocol
  *
- * Until 2025-11-25 a client opens with `initialize`. From 2026-07-28 on it does not: every request says in its _meta
- * which version it is of, and every result says what it is. Which era a request is of is decided by that alone, so one
- * server serves both.
+ * Until 2025-11-25 a client opens with `initialize`. From 2026-07-28 on it does not: every request says in its _meta which version it
+ * is of, and every result says what it is. Which era a request is of is decided by that alone, so one server serves both.
  */
 #include <errno.h>
 #include <stdio.h>

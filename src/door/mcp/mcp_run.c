@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/mcp/mcp_run.c - the tool `run`: a command line in a jar, several at once if the client likes */
+/*
+ * door/mcp/mcp_run.c - the tool `run`: a command line in a jar, several at once if the client likes
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

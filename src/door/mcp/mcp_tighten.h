@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/mcp/mcp_tighten.h - what a client may add to a policy must not ask the host anything */
+/*
+ * door/mcp/mcp_tighten.h - what a client may add to a policy must not ask the host anything
+ */
 #ifndef BELLJAR_DOOR_MCP_MCP_TIGHTEN_H
 #define BELLJAR_DOOR_MCP_MCP_TIGHTEN_H
 

@@ -2,9 +2,8 @@
 /*
  * door/mcp/mcp_tools.c - the table of tools, and how their arguments are read
  *
- * Few, and stable: a model reads all of this. Annotations say what is true of a jar with the server's policy, so that
- * a client that asks its user before dangerous tools asks for the right ones. Schemas stand here as the text that is
- * sent.
+ * Few, and stable: a model reads all of this. Annotations say what is true of a jar with the server's policy, so that a client that
+ * asks its user before dangerous tools asks for the right ones. Schemas stand here as the text that is sent.
  */
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/mcp/mcp_words.c - how a run ended, for a model: short, and with what is left out said */
+/*
+ * door/mcp/mcp_words.c - how a run ended, for a model: short, and with what is left out said
+ */
 #include <string.h>
 
 #include "base/units.h"

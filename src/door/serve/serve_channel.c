@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_channel.c - one channel: its first frame decides what it is */
+/*
+ * door/serve/serve_channel.c - one channel: its first frame decides what it is
+ */
 #include "door/serve/serve.h"
 
 #include <errno.h>

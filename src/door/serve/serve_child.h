@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_child.h - a child of the server for slow work, so that the loop does not wait */
+/*
+ * door/serve/serve_child.h - a child of the server for slow work, so that the loop does not wait
+ */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_CHILD_H
 #define BELLJAR_DOOR_SERVE_SERVE_CHILD_H
 

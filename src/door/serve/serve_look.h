@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_look.h - LOOK: changed files of a session that other programs execute or read as configuration */
+/*
+ * door/serve/serve_look.h - LOOK: changed files of a session that other programs execute or read as configuration
+ */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_LOOK_H
 #define BELLJAR_DOOR_SERVE_SERVE_LOOK_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_net.h - a rule for the network of a session */
+/*
+ * door/serve/serve_net.h - a rule for the network of a session
+ */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_NET_H
 #define BELLJAR_DOOR_SERVE_SERVE_NET_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_order.h - a client's requests about workspaces: WORKSPACE, LAYER */
+/*
+ * door/serve/serve_order.h - a client's requests about workspaces: WORKSPACE, LAYER
+ */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_ORDER_H
 #define BELLJAR_DOOR_SERVE_SERVE_ORDER_H
 

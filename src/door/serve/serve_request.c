@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_request.c - read a request, and the policy it asks for */
+/*
+ * door/serve/serve_request.c - read a request, and the policy it asks for
+ */
 #include "door/serve/serve_request.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_run.h - a run on a channel */
+/*
+ * door/serve/serve_run.h - a run on a channel
+ */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_RUN_H
 #define BELLJAR_DOOR_SERVE_SERVE_RUN_H
 

@@ -2,9 +2,8 @@
 /*
  * door/serve/serve_task.c - requests to a session other than runs: files, a connection, processes
  *
- * The jar does it behind its walls (inside/task/), and the answer is one frame on the channel that came with the
- * request: DESCRIPTOR where something was opened, else ANSWER. A client that closes the channel before gives the task
- * up.
+ * The jar does it behind its walls (inside/task/), and the answer is one frame on the channel that came with the request: DESCRIPTOR
+ * where something was opened, else ANSWER. A client that closes the channel before gives the task up.
  */
 #include "door/serve/serve_task.h"
 

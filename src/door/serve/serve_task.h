@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/serve_task.h - requests to a session other than runs: files, a connection, processes */
+/*
+ * door/serve/serve_task.h - requests to a session other than runs: files, a connection, processes
+ */
 #ifndef BELLJAR_DOOR_SERVE_SERVE_TASK_H
 #define BELLJAR_DOOR_SERVE_SERVE_TASK_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/serve/server_jar.c - a jar that runs are given to: a session, or prepared for one run */
+/*
+ * door/serve/server_jar.c - a jar that runs are given to: a session, or prepared for one run
+ */
 #include "door/serve/server_jar.h"
 
 #include <errno.h>

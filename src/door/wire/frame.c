@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* door/wire/frame.c - the header of a frame, and the table of all kinds */
+/*
+ * door/wire/frame.c - the header of a frame, and the table of all kinds
+ */
 #include "door/wire/frame.h"
 
 #define ROW(name, number, sender, traits) [number] = {#name, sender, traits},

@@ -2,9 +2,8 @@
 /*
  * door/wire/request.c - what the JSON of a frame asks for: one table of keys
  *
- * A row of the table `fields` says in which requests a key may stand, what type it has and where its value goes; the
- * code below only follows it. Values stay in the parsed document and are pointed at, so that a request of megabytes is
- * not copied.
+ * A row of the table `fields` says in which requests a key may stand, what type it has and where its value goes; the code
+ * below only follows it. Values stay in the parsed document and are pointed at, so that a request of megabytes is not copied.
  */
 #include "door/wire/request.h"
 

@@ -64,9 +64,8 @@ void wire_resume_reading(struct wire *wire);
 /* @fd goes with the frame, which must then be the first; -1: none. Borrowed. */
 void wire_send(struct wire *wire, enum frame_type type, const void *payload, size_t len, int fd);
 /*
- * A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. 0, or a negative
- * errno: nothing of it was sent, and the wire is as it was. ETOOMANYREFS: too many descriptors of the user's are on
- * their way.
+ * A frame that takes over @fds, at most two. The wire must be empty: they go with its first byte. 0, or a negative errno: nothing of
+ * it was sent, and the wire is as it was. ETOOMANYREFS: too many descriptors of the user's are on their way.
  */
 int wire_send_descriptors(struct wire *wire, enum frame_type type, const void *payload, size_t len, int *fds,
 			  size_t fd_count);

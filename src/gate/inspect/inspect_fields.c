@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/inspect/inspect_fields.c - one block of headers of HTTP/2, read as strictly as a head of HTTP/1.1 */
+/*
+ * gate/inspect/inspect_fields.c - one block of headers of HTTP/2, read as strictly as a head of HTTP/1.1
+ */
 #include "gate/inspect/inspect_fields.h"
 
 #include <errno.h>

@@ -2,9 +2,8 @@
 /*
  * gate/inspect/inspect_http2_stream.c - one request and its answer over HTTP/2
  *
- * Both halves may go on at the same time for as long as they like. A stream of the jar's has one of the host's beside
- * it, unless the request is refused: then the gate answers, and the host hears nothing of it. When either is reset, so
- * is the other.
+ * Both halves may go on at the same time for as long as they like. A stream of the jar's has one of the host's beside it, unless the
+ * request is refused: then the gate answers, and the host hears nothing of it. When either is reset, so is the other.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/inspect/inspect_request.h - decide about requests and responses, of any protocol */
+/*
+ * gate/inspect/inspect_request.h - decide about requests and responses, of any protocol
+ */
 #ifndef BELLJAR_GATE_INSPECT_INSPECT_REQUEST_H
 #define BELLJAR_GATE_INSPECT_INSPECT_REQUEST_H
 

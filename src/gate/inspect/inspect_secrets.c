@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/inspect/inspect_secrets.c - secrets: where a placeholder may stand, and what must not come back */
+/*
+ * gate/inspect/inspect_secrets.c - secrets: where a placeholder may stand, and what must not come back
+ */
 #include "gate/inspect/inspect_secrets.h"
 
 #include <stdio.h>

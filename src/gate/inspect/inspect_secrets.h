@@ -52,9 +52,8 @@ void inspect_secret_write_header(const struct secret *secret, struct text *out);
 bool inspect_secrets_hide(const struct secrets *secrets, char *bytes, size_t len);
 
 /*
- * Bytes that come back in pieces; zeroes to begin with. How many of them wait depends on the length of the longest
- * value, never on whether they could begin one: else a jar that has a host echo its guesses would learn a value byte
- * by byte.
+ * Bytes that come back in pieces; zeroes to begin with. How many of them wait depends on the length of the longest value, never on
+ * whether they could begin one: else a jar that has a host echo its guesses would learn a value byte by byte.
  */
 struct secret_search {
 	struct text held; /* what went on in the last call, then what waits */

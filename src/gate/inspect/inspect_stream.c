@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/inspect/inspect_stream.c - one side of an inspected connection */
+/*
+ * gate/inspect/inspect_stream.c - one side of an inspected connection
+ */
 #include "gate/inspect/inspect_stream.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/inspect/inspect_websocket.c - the handshake after which a connection is no longer HTTP */
+/*
+ * gate/inspect/inspect_websocket.c - the handshake after which a connection is no longer HTTP
+ */
 #include "gate/inspect/inspect_websocket.h"
 
 #include <openssl/evp.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate/inspect/main.c - belljar-gate: make an authority for a jar, and be the gate that uses it */
+/*
+ * gate/inspect/main.c - belljar-gate: make an authority for a jar, and be the gate that uses it
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <nghttp2/nghttp2.h>

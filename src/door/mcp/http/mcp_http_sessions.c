@@ -2,9 +2,8 @@
 /*
  * door/mcp/http/mcp_http_sessions.c - the processes behind the HTTP door: one for each session, and for each jar of clients that have none
  *
- * A session ends when its socket does, however that happens: its process then ends its engine and everything in its
- * jars, as it does for a client that has started it (mcp.c). Nothing else has to be cleaned up, also where this
- * process is killed.
+ * A session ends when its socket does, however that happens: its process then ends its engine and everything in its jars, as it does for
+ * a client that has started it (mcp.c). Nothing else has to be cleaned up, also where this process is killed.
  */
 #include <errno.h>
 #include <fcntl.h>
