@@ -2,9 +2,9 @@
 /*
  * inside/control.h - the messages between the engine and a jar
  *
- * A message is one packet on a control socket: a header, then the part of its kind, nothing else; a text follows where the
- * kind has one. Both ends are one program, but the jar's end is closer to the command: the engine takes no message whose
- * size is not exactly that of its kind.
+ * A message is one packet on a control socket: a header, the part of its kind, and a text if the kind has one.
+ * Both ends are the same program, but the jar's end is closer to the command. So the engine refuses a message
+ * whose size differs from that of its kind.
  */
 #ifndef BELLJAR_INSIDE_CONTROL_H
 #define BELLJAR_INSIDE_CONTROL_H

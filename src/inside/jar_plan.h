@@ -26,8 +26,8 @@ enum step_trait {
 };
 
 /*
- * Every kind of step, a row each: kind, function in inside/build/, name, the stage that its failure is of, traits; the step in words; its own
- * fields in JSON. In the last two a letter stands for an argument: t target, s source, o source if another than the target,
+ * Every kind of step, a row each: kind, function in inside/build/, name, stage of its failure, traits; the step in
+ * words; its fields in JSON. In the last two a letter means an argument: t target, s source, o source if not target,
  * w whether it is writable, m mode; of `union step_detail`: h holds, i id, u uid, g gid, l limit, b bytes, a acknowledged, c count,
  * r resource, x turned_off, y held. To add a kind: a row here, a function there, and what else it needs in the union.
  */
@@ -198,13 +198,13 @@ struct jar_filter {
 };
 
 /*
- * A jar for calls: its runs are forks of the program `argv` of its plan, the zygote, which starts with `env` and this filter. The
- * walls are then in `entry`: that program stands in front of them. All limits are each run's own, none is the jar's.
+ * A jar for calls: its runs are forks of the zygote, the program `argv` of its plan, which starts with `env` and this
+ * filter. The zygote is outside the walls; the steps in `entry` restrict each fork. All limits are each run's own.
  */
 struct jar_zygote_plan {
 	struct jar_filter filter;
 	const char *landlock_probe; /* a device that shows who opened it behind the walls; NULL: there is none */
-	struct plan_step_list anew; /* made anew for each call; of a STEP_BIND what stands in the jar is taken along */
+	struct plan_step_list anew; /* carried out again for each call; a STEP_BIND then uses the jar's own mount */
 };
 
 /* In a filter: 0: the parent of the process that loads it, 1: the engine, 2: the first process. No process has such a number. */

@@ -247,7 +247,7 @@ static int remove_attribute(const struct object *object, const struct asker *ask
 
 /* --- the calls ---------------------------------------------------------------------------------------------- */
 
-/* Which arguments say what is meant; NONE: there is no such argument. */
+/* The positions of a call's arguments; NONE: the call lacks that argument. */
 enum { NONE = -1 };
 
 struct asked_call {
@@ -346,7 +346,7 @@ static int change_object(const struct answer_places *places, const struct asker 
 	return call->change(&object, asker, arguments + call->first);
 }
 
-/* Whatever the rights of this process are, those of the asker decide. */
+/* Make the change with the rights of the asker, not of this process. */
 static int change_as_asker(const struct answer_places *places, const struct asker *asker, const struct asked_call *call,
 			   const uint64_t *arguments)
 {

@@ -27,7 +27,7 @@
 
 /* Deeper than the longest path; a walk from further down, which takes its time, is refused. */
 #define DEPTH_MAX 2048
-/* So often others may rename what is being looked at. */
+/* Attempts, because other processes may rename the object during the look. */
 #define TRIES_MAX 16
 #define DELETED " (deleted)"
 

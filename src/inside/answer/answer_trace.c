@@ -66,7 +66,7 @@ static size_t untold_count, untold_next; /* those from `untold_next` on are not 
 
 /* --- what the arguments point at ---------------------------------------------------------------------------- */
 
-/* So much of @len bytes as can be read, or a negative errno. */
+/* Read as many of @len bytes as possible. The number, or a negative errno. */
 static ssize_t read_memory(pid_t pid, uint64_t address, void *out, size_t len)
 {
 	struct iovec here = {.iov_base = out, .iov_len = len};
@@ -370,7 +370,7 @@ bool answer_next_attempt(struct jar_message *message, bool is_end)
 
 /* --- the calls ---------------------------------------------------------------------------------------------- */
 
-/* Which arguments say what is meant; NONE: there is no such argument. */
+/* The positions of a call's arguments; NONE: the call lacks that argument. */
 enum { NONE = -1 };
 
 /* The access that a call asks for, or where it says so. */

@@ -74,7 +74,7 @@ static int open_view(struct jar_build *build)
 	build->view_fds[JAR_VIEW_ROOT] = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (build->view_fds[JAR_VIEW_PROC] < 0 || build->view_fds[JAR_VIEW_ROOT] < 0)
 		return -errno;
-	/* Without it there is nothing to look at: a policy may have hidden it. */
+	/* The meter needs this file, and a policy may have hidden it. */
 	if (access("/proc/self/stat", R_OK) < 0)
 		return -errno;
 	/* A kernel without System V IPC has no lists. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside/call/call_minder.c - the minder of one call: make its places, ask the zygote for a fork, check it, watch over it
+ * inside/call/call_minder.c - the minder of one call: make its places, have the zygote fork, check and supervise that
  *
  * The minder is the first process of the call's own pid, mount, IPC and network namespace, and makes the private places of the
- * jar anew in them. It gives its capabilities up before there is a fork. The fork is the zygote's child, so the zygote
- * says how it ended; but it dies with this process, as everything in a pid namespace does.
+ * jar anew in them. It drops its capabilities before it asks for a fork. The fork is the zygote's child, so the
+ * zygote reports its end. But it dies with this process, like every process of the pid namespace.
  */
 #include "inside/call/call_inside.h"
 
@@ -30,7 +30,7 @@
 /* The jar's own mounts, for the STEP_BINDs that a minder carries out again. */
 static int trees[CALL_TREES_MAX];
 
-/* The fork that this minder watches over. */
+/* The fork that this minder supervises. */
 static struct {
 	int fd;           /* to it, and to the zygote */
 	pid_t pid;        /* as the minder sees it; 0: there is none yet */
@@ -443,7 +443,7 @@ static void begin_call(struct jar_inside *inside)
 		close(inside->command.fds[i]);
 }
 
-/* Let the fork that waits begin, and watch over it until nothing of it is left. */
+/* Let the waiting fork begin, and supervise it until its tree is gone. */
 static void watch_call(struct jar_inside *inside)
 {
 	struct pollfd waiting[] = {

@@ -171,7 +171,7 @@ static void become_starter(struct jar_inside *inside, int socket_fd, const int *
 	init_become_command(inside, &shared->start);
 }
 
-/* Returns the end of the socket whose other end closes, or a negative errno. */
+/* Make a starter. Returns a socket whose other end the starter closes, or a negative errno. */
 static int make_starter(struct jar_inside *inside, const int *cgroup_fds, size_t cgroup_count)
 {
 	int own_end, other_end, rc = share_page();
@@ -244,7 +244,7 @@ static bool report_left_behind(struct jar_inside *inside)
 	return true;
 }
 
-/* Until nothing is left; its filter's listener is needed as long. What traces the command at its end holds that up. */
+/* Supervise and answer a detached command until its tree is gone. A tracer of the command can delay its end. */
 static void watch_detached(struct jar_inside *inside)
 {
 	struct pollfd waiting[] = {{.fd = JAR_CONTROL_FD, .events = POLLIN}, {.events = POLLIN}};

@@ -91,7 +91,7 @@ static int make_parents(const char *path)
 		if (at > prefix && at[-1] != '/')
 			rc = make_one(prefix, PARENT_MODE);
 		*at = '/';
-		/* Whether what is there is a directory shows with the next component; "." and ".." are there. */
+		/* The next component fails if this is not a directory; "." and ".." exist. */
 		if (rc < 0 && rc != -EEXIST && rc != -EINVAL)
 			return rc;
 	}

@@ -42,7 +42,7 @@ struct listing {
 	struct seen items[SEEN_MAX];
 };
 
-/* Reads what is there of /proc/PID/stat, and in @name the name in it. */
+/* Read /proc/PID/stat, and the name in it into @name. */
 static bool read_stat(int proc_fd, pid_t pid, struct seen *out, char name[NAME_BYTES])
 {
 	char path[32], content[STAT_BYTES], *bracket;
