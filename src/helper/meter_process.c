@@ -15,7 +15,7 @@
 #include "base/reap/reap_children.h"
 
 #define STAT_BYTES 1024
-/* Threads are looked at until one shows the memory that they share: the first that lives does. */
+/* Threads to try until one shows their shared memory: the first living one does. */
 #define THREADS_TRIED_MAX 16
 #define NANOSECONDS 1000000000ULL
 /* The kernel's PF_FORKNOEXEC, among a process's flags. */
