@@ -106,7 +106,7 @@ struct engine_note {
 bool engine_note(const struct engine_run *run, size_t index, struct engine_note *out);
 bool engine_missing(const struct engine_run *run, size_t index, const char **name, const char **why);
 const char *engine_rung(const struct engine_run *run);
-/* Where the command starts, in the jar; NULL: it never came to that. */
+/* The command's first directory in the jar; NULL: there is no plan. */
 const char *engine_workdir(const struct engine_run *run);
 /* Write the time of each stage and step, in words. */
 void engine_print_timing(const struct engine_run *run, struct text *out);

@@ -75,7 +75,7 @@ void engine_event_start(struct event_stream *events, uint64_t elapsed_us, const 
 	close_event(&writer);
 }
 
-/* What writing one piece needs. */
+/* The arguments of write_output(). */
 struct piece_target {
 	struct event_stream *events;
 	uint64_t elapsed_us;

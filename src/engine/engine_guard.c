@@ -31,7 +31,7 @@
 /* For a directory that contains an object that the caller cannot read, and so not watch. */
 #define NAME_EVENTS (OWN_EVENTS | IN_MOVE | IN_DELETE | IN_CREATE)
 
-/* --- what there is to watch over ---------------------------------------------------------------------------- */
+/* --- the objects to watch ----------------------------------------------------------------------------------- */
 
 static void take_outer(const struct host_path *root, const char *path, const struct host_path **found)
 {

@@ -101,7 +101,7 @@ static void job_check_guard(struct job *job)
 		run_breach(job->run, &error);
 }
 
-/* Nothing was there before the run. Only what is there now may need a helper. */
+/* The directory was empty before the run, so only files that exist now need a helper. */
 static void job_begin_late(struct job *job)
 {
 	struct launch *launch = &job->launch;
@@ -313,7 +313,7 @@ static void job_on_surveyed(void *owner, int rc)
 	job_go_on(job);
 }
 
-/* The helper has looked at what there is before this run: nothing that the command does can be in that. */
+/* The helper has looked before the run, so the command's changes are not in the baseline. */
 static void job_on_looked(void *owner, struct unpack *answer)
 {
 	(void)answer; /* without a helper the search says that there was none */

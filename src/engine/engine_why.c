@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/engine_why.c - may a command do this? By which rule, and what is the smallest change?
+ * engine/engine_why.c - say whether a command may do something, by which rule, and the smallest change
  *
- * The plan answers (plan/explain/plan_explain.h); here it is made, the host is looked at where the answer depends on it, and the answer is put
- * into words or JSON.
+ * plan/explain/plan_explain.h gives the answer. This file makes the plan, surveys the host if the answer
+ * depends on it, and writes the answer in words or JSON.
  */
 #include "engine/engine_why.h"
 

@@ -148,7 +148,7 @@ static int find_named(const struct workspace_home *home, const char *name, struc
 	return rc;
 }
 
-/* 1: it is there; 0: it is gone, as one is after everything was applied or dropped. */
+/* Find a store. 1: found; 0: it is gone, because all its changes were applied or dropped. */
 static int find_store(const struct workspace_home *home, const char *id, struct host *host,
 		      const struct host_layer *layer, struct workspace *out, struct error *error)
 {

@@ -139,7 +139,7 @@ static void become_process(const int *fds, size_t count, int program_fd, int fir
 		dup2(GATE_CONTROL_FD, fd);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Whatever else the engine has open is closed on exec; whatever it was given without that is not for this process. */
+	/* Exec closes the engine's own descriptors. Close those that the engine inherited without that flag. */
 	sys_close_range((unsigned)GATE_CONTROL_FD + (unsigned)count, (unsigned)first_free - 1);
 	syscall(SYS_execveat, program, "", arguments, environment, AT_EMPTY_PATH);
 	_exit(125);

@@ -47,7 +47,7 @@ static void on_timer(struct loop_timer *timer)
 	finish(timer->owner, -ETIMEDOUT);
 }
 
-/* --- which addresses the kernel leads to the gate ----------------------------------------------------------- */
+/* --- addresses that the kernel redirects to the gate -------------------------------------------------------- */
 
 static bool is_led(const struct gate *gate, const struct net_rule *rule)
 {

@@ -66,7 +66,7 @@ void jar_note_written(struct session *jar)
 	limiter_written(&jar->limiter, sum);
 }
 
-/* One that is not known to have started is not looked at yet. */
+/* Whether a look at the run is still due. A run without a known start was not measured yet. */
 static bool is_unseen(const struct slot *slot)
 {
 	const struct limiter *limiter = &slot->limiter;

@@ -2,7 +2,7 @@
 /*
  * engine/jar/jar.h - a jar that outlives the request that made it: prepared for one run, or a session of many
  *
- * jar_open() begins; runs may be started in the jar at once (run_request.jar) and wait until it stands. A prepared jar
+ * jar_open() begins; runs may start in the jar at once (run_request.jar) and wait until it is ready. A prepared jar
  * (PLAN_PREPARED) takes one run and is gone after it. A session (PLAN_SESSION, PLAN_CALLS) takes runs, also at the same
  * time, until it is closed: each has a minder of its own inside, which starts the command and ends its tree. Minders are
  * made ahead. The limits of a session for commands hold for the sum of its runs.

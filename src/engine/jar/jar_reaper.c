@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * engine/jar/jar_reaper.c - the end of a jar's first process: reap it, and do what it could not do
+ * engine/jar/jar_reaper.c - after the end of a jar's first process: reap it, and finish its work
  *
- * In a pid namespace nothing outlives the first process, and elsewhere it ends its tree before it leaves. If it was killed
- * there, its orphans are the engine's children, however many they are and however fast they fork, and a directory is left
- * with whatever is in it. Both may take long, and the engine has other jars: a timer kills and reaps what is there, and
- * processes made for that do the rest.
+ * In a pid namespace no process outlives the first process. Elsewhere it ends its tree before it leaves. If it
+ * was killed there, the engine adopts its orphans, which may be many and fork fast, and the run's directory
+ * stays. Both may take long, and the engine has other jars. So a timer kills and reaps orphans, and helpers do
+ * the rest.
  */
 #include "engine/jar/jar_reaper.h"
 

@@ -30,7 +30,8 @@ struct reaper {
 };
 
 /*
- * Reap a first process that has ended or is about to, and clean up after it. The caller sets `loop` to `pid`, `function` and `owner`; the rest is zero. Calls @function in this call, or later.
+ * Reap a first process that has ended or is about to, and clean up after it. The caller sets `loop` to `pid`,
+ * `function` and `owner`; the rest is zero. Calls @function in this call, or later.
  */
 void jar_reaper_begin(struct reaper *reaper);
 /* Wait for the end of the reaper, because the engine leaves. */

@@ -6,12 +6,12 @@
  *     │                └──overdue──► DOOMED ──empty──► OVER
  *     └──failed, cut off──► OVER; given up──► DOOMED
  *
- * A minder says JAR_EMPTY when all it started is dead and reaped; then the run is over. One that was killed cannot say
- * so: then the jar's first process does (JAR_MINDER_GONE), after it has hunted down what the minder left. That comes in
- * every case, and only then the run's cgroup can be removed and the slot be freed.
+ * A minder sends JAR_EMPTY when all it started is dead and reaped; then the run is over. The jar's first
+ * process always sends JAR_MINDER_GONE when the minder itself is gone, after it has ended what a killed minder
+ * left. Only then the engine can remove the run's cgroup and free the slot.
  *
- * How far the minder has come is a second, simpler thing (enum slot_minder): a run may take a slot, and be sent to it,
- * before the minder is there.
+ * enum slot_minder has the minder's own state: a run may take a slot, and be sent to it, before the minder
+ * exists.
  */
 #include "engine/jar/jar_parts.h"
 

@@ -29,7 +29,7 @@ struct cgroup {
 	int notice_fd; /* readable (version 1) or exceptional (version 2) when the kernel has killed for memory; -1: none */
 };
 
-/* What the kernel counted; each number is there only if its flag says so. */
+/* The kernel's counts; a number is valid only if its flag is set. */
 struct cgroup_reading {
 	bool has_peak_memory, has_peak_pids, has_cpu;
 	uint64_t peak_memory_bytes;

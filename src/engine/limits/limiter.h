@@ -31,7 +31,7 @@ struct limiter {
 	uint32_t metered; /* 1 << enum guarantee: what the looker measures */
 	struct loop_timer timer;
 
-	/* What the cgroup holds. */
+	/* Limits that the cgroup holds. */
 	struct cgroup cgroup;
 	struct loop_watch notice;
 	struct loop_timer recheck; /* the kernel sends its notice before it kills */
@@ -39,7 +39,7 @@ struct limiter {
 	struct cgroup_reading last_reading; /* once nothing was left */
 	bool has_last_reading;
 
-	/* What is measured. */
+	/* Limits that are measured. */
 	struct meter meter;
 	struct looker *looker; /* NULL: not started yet */
 	bool is_looking;       /* it was asked, and has not answered */

@@ -2,12 +2,12 @@
 /*
  * engine/limits/limiter_judge.c - judge what a look showed: is a limit reached, and when must the next look be
  *
- * What must be looked at is looked at as often as it could be reached in the meantime: far from every limit ten times a
- * second or less, close to one every 5 ms, and never so often that looking takes more than a twentieth of a CPU; but even
- * where one look takes very long, twice a second.
+ * The limiter looks before the run can reach a limit: far from every limit ten times a second or less, close to
+ * one every 5 ms. Looks never take more than a twentieth of a CPU, except that even a very slow look is done
+ * twice a second.
  *
- * What has more processes than can be looked at, or hides from the looker, cannot be held to a limit that is measured. After
- * a few such looks the run is ended, and the limit named.
+ * A run with too many processes to look at, or one that hides from the looker, cannot be held to a measured
+ * limit. After a few such looks the limiter ends the run and names the limit.
  */
 #include "engine/limits/limiter_parts.h"
 
@@ -210,7 +210,7 @@ static uint64_t check_pids(struct limiter *limiter, uint64_t count, uint64_t own
 
 /* --- an answer ---------------------------------------------------------------------------------------------- */
 
-/* All was looked at. */
+/* Judge a complete look. */
 static uint64_t judge_whole(struct limiter *limiter, const struct looker_answer *answer)
 {
 	const struct meter_reading *reading = &answer->reading;

@@ -61,7 +61,7 @@ struct limit_hit {
 	char evidence[LIMIT_EVIDENCE_MAX];
 };
 
-/* What went through the gate, to one host and port. */
+/* The traffic through the gate to one host and port. */
 struct network_host {
 	char host[256];
 	uint16_t port;

@@ -112,7 +112,7 @@ int result_exit_status(const struct result_source *source)
 
 /* --- enforced ----------------------------------------------------------------------------------------------- */
 
-/* Whom messages go to, or what a limit is of. */
+/* The receiver of messages, or the object of a limit. */
 static int object_of(const struct plan_step *step)
 {
 	return step->kind == STEP_NETLINK ? step->as.netlink.protocol : step->as.rlimit.resource;
