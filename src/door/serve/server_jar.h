@@ -31,8 +31,8 @@ struct server_jar {
 	void (*searched_last)(void *owner);
 	struct risky_list risky;  /* what all searches in it have found */
 	struct risky_list looked; /* of these, what only answers to LOOK had: the next run's result has it too */
-	bool has_unseen;         /* its processes may have changed something since that search */
-	bool is_standing;        /* it is or was ready */
+	bool has_unseen;          /* its processes may have changed something since that search */
+	bool is_standing;         /* it is or was ready */
 	bool is_gone;
 	bool is_closed; /* perhaps before it was built */
 	/* It is ready; it is gone, or could not be made: then launch.error has the cause. Called from within the loop. */
