@@ -54,7 +54,7 @@ int plan_environment(struct plan_build *build);   /* plan_environment.c: env, an
 void plan_candidates(struct plan_build *build);   /* plan_candidates.c: which files may be the command */
 int plan_check_network(struct plan_build *build); /* plan_gate.c: refuse an impossible or inconsistent network */
 int plan_gate(struct plan_build *build);          /* plan_gate.c: a network with a gate */
-/* Cover the facts about the machine in /proc, as the policy requires. Later steps must not remount any part of /proc. */
+/* Cover the facts about the machine in /proc, as the policy requires. Later steps must not remount parts of /proc. */
 void plan_machine_facts(struct plan_build *build, struct plan_step_list *steps);
 int plan_mounts(struct plan_build *build);    /* plan_mounts.c: the file system, as mounts and as Landlock rules */
 int plan_back_ends(struct plan_build *build); /* plan_limits.c: what holds each limit, and what cannot be held here */

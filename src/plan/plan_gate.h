@@ -2,8 +2,7 @@
 /*
  * plan/plan_gate.h - the plan of a gate: its rules, and the addresses that represent names
  *
- * 198.18.0.0/15 is reserved for tests of networks, so the internet does not use it. Inside a jar, names get addresses
- * from it.
+ * 198.18.0.0/15 is reserved for tests, so the internet does not use it. Inside a jar, names get addresses from it.
  */
 #ifndef BELLJAR_PLAN_PLAN_GATE_H
 #define BELLJAR_PLAN_PLAN_GATE_H
@@ -53,7 +52,7 @@ struct plan_gate {
 uint64_t plan_gate_sample(struct text *out);
 /* Does the jar's network, as planned, redirect everything that @rule is about to the gate? */
 bool plan_gate_leads(const struct plan_gate *gate, const struct net_rule *rule);
-/* Write a message that redirects the addresses of @rule too. Returns the number of acknowledgements; 0: out of memory. */
+/* Write a message that redirects the addresses of @rule. Returns the number of acknowledgements; 0: out of memory. */
 uint64_t plan_gate_lead(const struct net_rule *rule, struct text *out);
 /* Count the combinations of addresses and ports that the rules need; at most GATE_LED_MAX can be redirected. */
 size_t plan_gate_led_count(const struct net_rule_list *rules);

@@ -400,9 +400,8 @@ static void hold_run_cpu_time(struct plan_build *build)
 }
 
 /*
- * The kernel counts the jar's user namespace: this run, those beside it, and the jar's own processes, which are the
- * first one, a minder for each run, and spare ones. Those of runs that end, and spare ones that are not made yet,
- * leave room for as many of the command's.
+ * The kernel counts the jar's user namespace: this run, those beside it, and the jar's first process and minders. When
+ * other runs end, or while spare minders do not exist yet, the command can have that many more processes.
  */
 static void hold_pids_beside_minders(struct plan_build *build)
 {

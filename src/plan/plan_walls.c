@@ -78,9 +78,8 @@ static void note_trace(struct plan_build *build)
 
 /*
  * Each run of a session has its own listener, and its level decides which calls the filter reports. With mounts this
- * filter is on top of that of the jar's first process; without, in its place. Both report the same refused calls, and
- * the kernel asks the listener of the filter loaded last. The first filter has no listener: it refuses them to
- * processes without another.
+ * filter is on top of that of the jar's first process; without, in its place. Both catch the same refused calls, and
+ * the filter loaded last decides. The first has no listener: it refuses them to processes without another filter.
  */
 static int compile_asking(struct plan_build *build, const struct seccomp_profile *jars)
 {

@@ -44,7 +44,7 @@ struct plan_network_rules {
 	enum net_mode net;
 	bool may_have_gate; /* the rung can have one */
 	const struct net_rule_list *rules;
-	bool is_asked; /* Belljar asks about connections that no rule decides; false for a past one, since its answer is known */
+	bool is_asked; /* Belljar asks if no rule decides; false for a past connection, whose answer is known */
 };
 
 struct plan_network_rules plan_network_rules(const struct plan *plan);

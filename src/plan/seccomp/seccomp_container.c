@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/seccomp/seccomp_container.c - a seccomp profile for containers in which Belljar is to run, as Docker and
- * Podman read it
+ * plan/seccomp/seccomp_container.c - a seccomp profile, for Docker and Podman, of containers in which Belljar runs
  *
  * Docker's own profile withholds what a jar is made with: namespaces and mounts. Switching seccomp off gives them, and
  * the whole rest of the kernel with them. This profile lets through what a command in a jar may call (the table of

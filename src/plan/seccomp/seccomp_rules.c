@@ -263,9 +263,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(ioctl, SECCOMP_TERMINAL, EPERM, "the command is TIOCSETD", EQUALS(1, TIOCSETD_COMMAND)),
 
 	/*
-	 * Encryption and verity of the host's file systems: keys are the file system's, and a file made immutable in
-	 * this way stays so. Seldom used code that parses what it is given. EOPNOTSUPP is what a file system without
-	 * them says.
+	 * Encryption and verity of the host's file systems: keys belong to the file system, and a file made immutable
+	 * in this way stays so. The code is rarely used. A file system without them returns EOPNOTSUPP.
 	 */
 	REFUSE_IF(ioctl, SECCOMP_KERNEL, EOPNOTSUPP, "it sets an encryption policy",
 		  EQUALS(1, FSCRYPT_SET_POLICY_COMMAND)),
@@ -280,8 +279,7 @@ const struct seccomp_rule seccomp_rules[] = {
 
 	/*
 	 * A process that opens a leased file waits until the lease ends, or for 45 seconds, even if the holder cannot
-	 * write to it. So a jar could delay the host's programs and other jars on the same skeleton. A non-owner gets
-	 * EACCES.
+	 * write to it. A jar could so delay the host's programs and other jars on its skeleton. Non-owners get EACCES.
 	 */
 	REFUSE_IF(fcntl, SECCOMP_KERNEL, EACCES, "the command is F_SETLEASE", EQUALS(1, F_SETLEASE_COMMAND)),
 	REFUSE_IF(fcntl, SECCOMP_KERNEL, EACCES, "the command is F_SETDELEG", EQUALS(1, F_SETDELEG_COMMAND)),
@@ -555,9 +553,8 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(memfd_create, SECCOMP_METERED, ENOMEM, "the pages are from the pool of huge ones",
 		  HAS_ANY(1, MFD_HUGETLB_FLAG)),
 	/*
-	 * What waits in Unix sockets counts against the sender's buffer, and in no process's memory. The usual buffer
-	 * has 208 KiB; a program may ask for as much as the host allows, megabytes as a rule. It gets no error: the
-	 * kernel, too, gives less.
+	 * Data that waits in Unix sockets counts against the sender's buffer, not as memory of a process. The usual
+	 * buffer has 208 KiB; the host may allow megabytes. The program gets no error, as the kernel too gives less.
 	 */
 	IGNORE_IF(setsockopt, SECCOMP_METERED, "it is SO_SNDBUF", EQUALS(1, LEVEL_SOCKET), EQUALS(2, SO_SNDBUF_OPTION)),
 

@@ -9,8 +9,7 @@
  *
  * Most answers are an errno. For some calls the kernel asks the filter's listener: the caller sleeps, and a process
  * outside the walls carries the call out for it or refuses it (inside/answer/answer.c). The listener never lets the
- * caller continue such a call, since the memory that it points at can change meanwhile. Only traced calls, which it
- * just records, continue.
+ * caller continue such a call, since the memory that it points at can change meanwhile. Only traced calls continue.
  *
  * A filter sees the registers and nothing behind a pointer: no path, no socket address, no clone3 flags. Rules
  * that would need one are drawn wider (refuse the call) or left to another wall; the comments in the table say
@@ -82,9 +81,8 @@ enum seccomp_part {
 	/* No System V IPC and no message queues: without an IPC namespace they are the host's, and outlive the run. */
 	SECCOMP_NO_HOST_IPC = 1 << 13,
 	/*
-	 * Mode, owner, times and attributes of files are changed by asking: Landlock does not govern them. The
-	 * supervisor changes what lies in a place that the command may write. Refused are the few ways that it does
-	 * not know.
+	 * The supervisor changes mode, owner, times and attributes of files, which Landlock does not govern, in places
+	 * that the command may write. The filter refuses the few calls that the supervisor does not support.
 	 */
 	SECCOMP_ASK_METADATA = 1 << 14,
 
@@ -133,7 +131,7 @@ enum seccomp_part {
 	 * other rows, so nothing that they refuse gets here.
 	 */
 	SECCOMP_TRACE_FILES = 1 << 22,
-	/* The same for looking whether something is there, by the calls that are rare and by stat(). Without mounts nothing hides it. */
+	/* The same for checks whether a file exists, by rare calls and by stat(). Without mounts nothing hides it. */
 	SECCOMP_TRACE_ACCESS = 1 << 23,
 	SECCOMP_TRACE_STAT = 1 << 24,
 	/* The same for what connects and what changes names. */
@@ -220,7 +218,7 @@ struct seccomp_rule {
 	enum syscall_id call;
 	uint32_t part;
 	uint32_t answer; /* what the kernel does: SECCOMP_RET_ERRNO and the errno, or SECCOMP_RET_USER_NOTIF */
-	/* The conditions in words, after "if"; "" where there are none. No pointer: a table of them is written to at every start. */
+	/* The conditions in words, after "if"; "" if there are none. Not a pointer, which would need a relocation. */
 	char when[SECCOMP_WHEN_SIZE];
 	struct seccomp_condition conditions[SECCOMP_CONDITION_MAX];
 };
