@@ -157,7 +157,7 @@ static int compile_filter(struct plan_build *build)
 		rc = compile_asking(build, &profile);
 	if (rc < 0 || !plan_is_for_calls(plan))
 		return rc;
-	/* It has to enter the namespaces of its forks, and hides from them. They have listeners; it has none, and is refused. */
+	/* The zygote enters the namespaces of its forks, and hides from them. They have listeners; it has none. */
 	profile.parts &= ~(uint32_t)(SECCOMP_NAMESPACES | SECCOMP_METERED | SECCOMP_ONE_LISTENER);
 	return compile_profile(build, &profile, &plan->core.zygote.filter);
 }
@@ -355,7 +355,7 @@ void plan_run_walls(struct plan_build *build)
 	own_filter = !asking[LEDGER_BASIC].program ? 0 : 1 + (plan->is_traced ? (uint64_t)build->policy->ledger : 0);
 	if (build->policy->cd)
 		plan_add(build, &plan->core.entry, STEP_WORKDIR)->target = start_directory(build);
-	/* Minders and the commands of other runs have the same uid, and must not be signalled. A call cannot see them. */
+	/* A command must not signal minders and other runs' commands, which have its uid. A call cannot see them. */
 	if (plan->jar->kind == PLAN_SESSION && plan->rung == RUNG_NAMESPACE && plan->core.landlock_abi >= 6)
 		plan_add(build, &plan->core.entry, STEP_SCOPE);
 	for (size_t i = 0; i < plan->jar->core.entry.count; i++) {

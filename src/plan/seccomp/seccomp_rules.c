@@ -202,7 +202,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE(userfaultfd, SECCOMP_KERNEL, EPERM),
 	/* Memory that no other process can read or count. Many kernels disable it, so programs cope without it. */
 	REFUSE(memfd_secret, SECCOMP_KERNEL, ENOSYS),
-	/* Rings are counted for the whole host (fs.aio-max-nr): one jar could take them all. Databases then use threads. */
+	/* The kernel counts rings for the whole host (fs.aio-max-nr): one jar could take all. Databases use threads. */
 	REFUSE(io_setup, SECCOMP_KERNEL, ENOSYS),
 	/*
 	 * A ring carries out calls this filter never sees. Node, Java and liburing's users ask once, and then use
@@ -308,7 +308,7 @@ const struct seccomp_rule seccomp_rules[] = {
 		  HAS_ANY(3, OOB_OR_FASTOPEN_FLAGS)),
 	REFUSE_IF(sendmsg, SECCOMP_KERNEL, EOPNOTSUPP, "the flags have MSG_OOB or MSG_FASTOPEN",
 		  HAS_ANY(2, OOB_OR_FASTOPEN_FLAGS)),
-	/* BPF programs by another door, which the kernel compiles to machine code. As on a socket whose filter is locked. */
+	/* Other BPF programs that the kernel compiles to machine code. Fails as on a socket with a locked filter. */
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, EPERM, "it is SO_ATTACH_FILTER", EQUALS(1, LEVEL_SOCKET),
 		  EQUALS(2, SO_ATTACH_FILTER_OPTION)),
 	REFUSE_IF(setsockopt, SECCOMP_KERNEL, EPERM, "it is SO_ATTACH_BPF or SO_ATTACH_REUSEPORT_CBPF",
@@ -332,7 +332,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	 * no limit on memory counts them. Programs write instead.
 	 */
 	REFUSE(vmsplice, SECCOMP_KERNEL, ENOSYS),
-	/* The placement of pages that other processes use. Of one's own it is free: numpy, the JVM and databases use it. */
+	/* The placement of other processes' pages. For their own pages numpy, the JVM and databases use it. */
 	REFUSE_IF(move_pages, SECCOMP_KERNEL, EPERM, "it is for another pid", DIFFERS(0, 0)),
 	REFUSE_IF(migrate_pages, SECCOMP_KERNEL, EPERM, "it is for another pid", DIFFERS(0, 0)),
 	REFUSE_IF(mbind, SECCOMP_KERNEL, EPERM, "it moves pages that others use", HAS_ANY(5, MPOL_MOVE_ALL_FLAG)),
@@ -517,7 +517,7 @@ const struct seccomp_rule seccomp_rules[] = {
 	REFUSE_IF(shmget, SECCOMP_KERNEL, EPERM, "the pages are from the pool of huge ones",
 		  HAS_ANY(2, SHM_HUGETLB_FLAG)),
 
-	/* What a file system says that cannot do it: programs then write, and cp reads and writes. Holes may be made. */
+	/* The error of a file system without it: programs then write, and cp reads and writes. Holes are allowed. */
 	REFUSE_IF(fallocate, SECCOMP_COUNTED_WRITES, EOPNOTSUPP, "it makes no hole",
 		  MASKED(1, FALLOCATE_PUNCH_HOLE, 0)),
 	REFUSE(copy_file_range, SECCOMP_COUNTED_WRITES, EOPNOTSUPP),

@@ -123,7 +123,7 @@ enum seccomp_part {
 	 */
 	SECCOMP_KEEP_CORE_LIMIT = 1 << 20,
 
-	/* Nothing that keeps memory or writing out of the sight of the engine's meter. For runs that it holds to a limit. */
+	/* Refuse calls that hide memory or writing from the engine's meter. For runs that it holds to a limit. */
 	SECCOMP_METERED = 1 << 21,
 
 	/*
