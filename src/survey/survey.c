@@ -294,7 +294,7 @@ static int add_directories_above(struct host_path_list *pinned, const struct top
 	return rc;
 }
 
-/* What other programs run or obey, and what of it is to be read-only. */
+/* Find the files that other programs run or use, and those of them that the jar makes read-only. */
 static int find_protected(struct host *host)
 {
 	struct host_workdir *workdir = &host->workdir;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_git_named.c - the keys of git's configuration that name programs, and files that git obeys
+ * survey/survey_git_named.c - the keys of git's configuration that name programs, and files that git reads
  */
 #include "survey/survey_git_named.h"
 

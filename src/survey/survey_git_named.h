@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_git_named.h - which files a git configuration makes git run or obey
+ * survey/survey_git_named.h - find the files that git runs or reads because of its configuration
  */
 #ifndef BELLJAR_SURVEY_SURVEY_GIT_NAMED_H
 #define BELLJAR_SURVEY_SURVEY_GIT_NAMED_H

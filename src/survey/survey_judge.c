@@ -103,7 +103,7 @@ static const struct host_name *const tables[] = {survey_protected_names, survey_
 
 /* Repositories: names of the tables that are in one count at any depth. */
 static const char *const repositories[] = {".git", ".hg", ".jj", ".sl", ".pijul", "_darcs"};
-/* What git obeys in a repository without a work tree, and what makes a directory one. */
+/* Files that git uses in a repository without a work tree, then the names that make a directory one. */
 static const char *const bare_names[] = {"config", "config.worktree", "commondir", "hooks", "info/attributes"};
 static const char *const core_names[] = {"HEAD", "objects", "refs"};
 
@@ -280,7 +280,7 @@ static bool is_bare(const struct judging *judging, const char *part)
 	       (is_beside(judging, part, "commondir") || is_beside(judging, part, "objects"));
 }
 
-/* Is there anything in it that git would obey? */
+/* Does it contain a file that git would use? */
 static bool has_obeyed(const struct judging *judging, const char *part)
 {
 	for (size_t i = 0; i < ARRAY_LEN(bare_names); i++)
@@ -311,7 +311,7 @@ static enum risk judge_bare(struct judging *judging, const char *part)
 	return strcasecmp(part, "HEAD") != 0 ? RISK_NONE : found(judging, RISK_REPORTED, WHY_BARE);
 }
 
-/* A name that counts in any directory: programs run or obey it where they are started there, and nothing holds it below the top. */
+/* A name that counts in any directory: programs started there use it, and Belljar protects it at the top only. */
 static enum risk judge_rows(struct judging *judging, const struct host_name *rows, const char *part)
 {
 	for (const struct host_name *row = rows; row->name; row++) {

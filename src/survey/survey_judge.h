@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_judge.h - the one judge of risk: may a change at this path make other programs run or obey something?
+ * survey/survey_judge.h - the one judge of risk: may a change at this path make other programs run or use something?
  *
  * A pure function of a path, its type and tables. A run, `diff`, `apply` and every other door ask it, so that they
  * agree.

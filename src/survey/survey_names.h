@@ -31,9 +31,9 @@ struct host_name {
 	bool is_of_top; /* of the protected names: programs run or read it at the top only */
 };
 /* Each ends with a NULL name. */
-extern const struct host_name survey_protected_names[]; /* files that other programs run or obey without being asked */
+extern const struct host_name survey_protected_names[]; /* files that other programs run or read by themselves */
 extern const struct host_name
-	survey_instruction_names[]; /* what people and agents write at work, and tools obey: it is only reported */
+	survey_instruction_names[]; /* instructions for tools that people and agents write at work: only reported */
 extern const struct host_name
 	survey_build_names[]; /* what people run to build and test: shown apart before a workspace is applied */
 extern const char *const survey_filled_names[]; /* directories that tools fill, at any depth; NULL ends it */

@@ -114,7 +114,7 @@ static bool is_grant(const struct host *host, const struct host_path *top)
 	return host->grants.count && top >= host->grants.items && top < host->grants.items + host->grants.count;
 }
 
-/* Those are repositories and parts of them: what in them is obeyed is watched by itself. */
+/* Those are repositories and parts of them: the search watches the files that git uses in them one by one. */
 static bool is_whole_repository(const char *path)
 {
 	static const char *const names[] = {"modules", "worktrees"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_nested.h - the search after a run: what the command changed that makes other programs run or obey something
+ * survey/survey_nested.h - the search after a run for changes that make other programs run or use something
  *
  * First what was known before the run is compared (survey_watch()). Then the trees of what the command may write are searched
  * for repositories at any depth, instructions for agents, links inside .git. What the run touched is known by times of change,

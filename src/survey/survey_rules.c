@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * survey/survey_rules.c - find what a project's own links and configurations make other programs obey
+ * survey/survey_rules.c - find the files that other programs use because of a project's own links and configurations
  *
  * The same search as before a run (survey_watch.c), of the project as the host has it. A run compares what it finds before and
  * after; changes in a layer are judged before they are made, so what is not there yet counts too.
