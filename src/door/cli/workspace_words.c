@@ -16,11 +16,11 @@ static int find_here(const struct workspace_home *home, const char *directory, c
 
 	while (path && *path) {
 		struct stat status;
-		struct error nobodys = {0};
+		struct error unused = {0};
 		char *slash = strrchr(path, '/');
 
 		if (stat(path, &status) == 0 &&
-		    workspace_find(home, NULL, status.st_dev, status.st_ino, id, &nobodys) == 0)
+		    workspace_find(home, NULL, status.st_dev, status.st_ino, id, &unused) == 0)
 			return 0;
 		if (slash)
 			*slash = '\0';
@@ -37,7 +37,7 @@ static int find(struct chosen *chosen, const struct invocation *invocation, cons
 	const char *word = first < options->word_count ? options->words[first] : NULL;
 	const char *directory = invocation->current_directory ? invocation->current_directory : "/";
 	struct stat status = {0};
-	struct error nobodys = {0};
+	struct error unused = {0};
 
 	chosen->next_word = first;
 	if (word && (workspace_id_is_valid(word) || workspace_name_is_valid(word))) {
@@ -45,13 +45,13 @@ static int find(struct chosen *chosen, const struct invocation *invocation, cons
 
 		if (stat(directory, &status) < 0)
 			status = (struct stat){0};
-		rc = workspace_find(&chosen->opened.home, word, status.st_dev, status.st_ino, id, &nobodys);
+		rc = workspace_find(&chosen->opened.home, word, status.st_dev, status.st_ino, id, &unused);
 		if (rc == 0)
 			chosen->next_word++;
 		/* An id is never a path, and a name of two workspaces must be told apart. */
 		if (rc == 0 || workspace_id_is_valid(word) || rc != -ENOENT) {
 			if (rc < 0)
-				*error = nobodys;
+				*error = unused;
 			return rc;
 		}
 	}

@@ -77,10 +77,10 @@ static int load(struct policy *policy, const struct request *request, const stru
 static int begin_policy(struct server *server, const struct policy_context *context, struct policy *out,
 			struct error *error)
 {
-	static const struct policy_context nobody = {.current_directory = "/"};
+	static const struct policy_context no_user = {.current_directory = "/"};
 
 	if (!server->has_agent) {
-		int rc = policy_init(&server->agent, &nobody, error);
+		int rc = policy_init(&server->agent, &no_user, error);
 
 		if (rc < 0)
 			return rc;

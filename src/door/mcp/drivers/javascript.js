@@ -25,7 +25,7 @@ let waiting = Buffer.alloc(0);
 let isBusy = false;
 let number = 0;
 let fail = () => {};
-// An error that nobody catches comes here, during a piece or after it; the console would only print it.
+// Uncaught errors come here, during a piece or after it; the console would only print it.
 if (server._domain) server._domain.removeAllListeners('error').on('error', (error) => fail(error));
 process.on('uncaughtException', (error) => fail(error));
 
