@@ -2,8 +2,7 @@
 /*
  * gate/gate_account.c - count traffic and refusals in memory that the engine reads
  *
- * The gate counts bytes when it reads them from one side, before it sends them on: an answer that arrived is always
- * counted.
+ * The gate counts bytes when it reads them from one side, before it sends them on.
  */
 #include <string.h>
 

@@ -10,8 +10,7 @@
  * connect to any address there. So a pair makes as many sockets as needed, without any process of the jar. A program
  * of the jar that connects to that listener only makes a socket for the gate.
  *
- * If no process listens inside, the gate resets the visitor. If there is no room, visitors wait in the listener's
- * queue.
+ * If no process listens inside, the gate resets the visitor. Without room, visitors wait in the listener's queue.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -25,8 +25,7 @@ struct relay_half {
 void gate_relay_half_init(struct relay_half *half);
 void gate_relay_half_done(struct gate_process *gate, struct relay_half *half);
 /*
- * Move bytes without blocking. 0, -EDQUOT if no bytes are left to use, or another negative errno: the connection is
- * broken.
+ * Move bytes without blocking. 0, -EDQUOT if no bytes are left to use, or another negative errno: it is broken.
  */
 int gate_relay_move(struct gate_process *gate, struct relay_half *half, int from_fd, int to_fd, struct gate_host *host,
 		    bool is_out);

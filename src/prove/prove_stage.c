@@ -3,8 +3,7 @@
  * prove/prove_stage.c - plant, look, clear away
  *
  * All planted objects are open to every user, so that only Belljar's layers can stop an attempt. They are below a
- * directory that cannot be listed, under a name that cannot be guessed, so that no other user of the host can
- * interfere.
+ * directory that cannot be listed, under a name that cannot be guessed, against other users of the host.
  */
 #include "prove/prove_stage.h"
 

@@ -44,8 +44,7 @@ int workspace_settle(const struct workspace_view *view, const struct workspace *
 
 /*
  * Apply the chosen changes, except conflicts and refused ones. Each name appears whole or not at all. Conflicts and
- * refusals are counted and do not fail the call. A full disk does: what was applied until then stays, and the next
- * call goes on.
+ * refusals are counted and do not fail the call. A full disk does; applied changes stay.
  */
 int workspace_apply(const struct apply_request *request, struct apply_outcome *out, struct error *error);
 void workspace_apply_outcome_done(struct apply_outcome *outcome);
