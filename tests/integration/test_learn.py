@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from typing import Any, Dict, Optional
 
 from harness import census
@@ -64,6 +65,18 @@ class Runs(LearnCase):
         self.assertEqual(done.status, 0, done)
         self.assertEqual(self.data_of(done.stdout.decode())["disk"], "4M")
         self.assertIn(b"said\n", done.stderr)
+
+    def test_one_socket_takes_both_streams(self) -> None:
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                done = self.belljar("learn", "--", "echo", "said", stdout=theirs, stderr=theirs)
+            self.assertEqual(done.status, 0)
+            said = b""
+            while piece := ours.recv(65536):
+                said += piece
+        self.assertIn(b"said\n", said)
+        self.assertIn(b"must_deny", said)
 
     def test_run_suggests_beside_its_result(self) -> None:
         result = self.json("--suggest", "p.json", *WRITER)

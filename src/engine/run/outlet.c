@@ -128,6 +128,11 @@ int run_outlet_open(struct outlet *outlet, struct loop *loop, int fd, bool is_wa
 			outlet->is_careful = true;
 	}
 	rc = loop_add(loop, &outlet->watch, outlet->fd, 0, on_ready, outlet);
+	/* The same descriptor for both streams, which could not be opened anew. */
+	if (rc == -EEXIST) {
+		outlet->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		rc = outlet->fd < 0 ? -errno : loop_add(loop, &outlet->watch, outlet->fd, 0, on_ready, outlet);
+	}
 	if (rc < 0)
 		run_outlet_done(outlet);
 	return rc;
