@@ -21,6 +21,8 @@
 #define READ_BYTES 16384
 /* The interval between attempts to reap a killed helper. */
 #define REAP_NS 100000ULL
+/* A search takes a second at most where no other program runs. A helper that needs longer was stopped, or hangs. */
+#define ANSWER_MAX_NS 20000000000ULL
 
 struct engine_helper {
 	struct engine_helpers *helpers;
@@ -72,6 +74,7 @@ static void lose(struct engine_helper *helper)
 
 		helper->questions = question->next;
 		question->helper = NULL;
+		loop_disarm(&question->lost);
 		question->answered(question->owner, NULL);
 	}
 	engine_helper_release(helper);
@@ -181,6 +184,7 @@ static bool take_answer(struct engine_helper *helper, const struct helper_header
 		       (!question || header->question < question->number);
 	helper->questions = question->next;
 	question->helper = NULL;
+	loop_disarm(&question->lost);
 	question->answered(question->owner, &from);
 	return true;
 }
@@ -235,6 +239,16 @@ static void on_lost(struct loop_timer *timer)
 	question->answered(question->owner, NULL);
 }
 
+/* End a helper that does not answer, so that every run ends. */
+static void on_overdue(struct loop_timer *timer)
+{
+	struct engine_helper *helper = ((struct engine_question *)timer->owner)->helper;
+
+	engine_helper_hold(helper);
+	lose(helper);
+	engine_helper_release(helper);
+}
+
 void engine_question_done(struct engine_question *question)
 {
 	loop_disarm(&question->lost);
@@ -267,6 +281,7 @@ void engine_helper_send(struct engine_helper *helper, enum helper_kind kind, con
 		while (*at)
 			at = &(*at)->next;
 		*at = question;
+		loop_arm(helper->loop, &question->lost, sys_monotonic_ns() + ANSWER_MAX_NS, on_overdue, question);
 	}
 	text_append(&helper->out, &header, sizeof(header));
 	text_append(&helper->out, text_string(payload), payload->len);

@@ -177,6 +177,19 @@ class SingleRuns(JarCase):
         (below.parent / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
         self.assertEqual(self.plant(below), (True, planted))
 
+    def test_a_run_ends_though_its_helper_is_stopped(self) -> None:
+        """On older kernels a command of the rung landlock can stop it. The engine waits for 20 seconds."""
+        (self.work / "file").write_text("")
+        process, status = self.start_status("--", "/bin/sh", "-c", "echo up; read line; echo evil > AGENTS.md", stdin=subprocess.PIPE)
+        assert process.stdout
+        runner.read_until(process.stdout, b"up")
+        (helper,) = census.living(process.pid, "belljar-helper")
+        os.kill(helper, signal.SIGSTOP)
+        result = runner.check_answer(runner.finish(process, b"\n"), status.read())
+        self.assertEqual((result["outcome"], result["exit_code"]), ("exited", 0))
+        self.assertIn("the process that searches it has ended", result["risky_search"]["why"])
+        self.assertFalse(os.path.exists(f"/proc/{helper}"))
+
 
 if __name__ == "__main__":
     unittest.main()
