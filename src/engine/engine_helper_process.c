@@ -77,7 +77,8 @@ static const enum syscall_id allowed[] = {
 	SYSCALL_munmap,
 	SYSCALL_restart_syscall,
 	SYSCALL_rt_sigreturn,
-	SYSCALL_sigaltstack, /* the sanitizers ask before _exit() */
+	/* the sanitizers ask for it before _exit() */
+	SYSCALL_sigaltstack,
 };
 
 static int load_filter(void)
